@@ -35,8 +35,11 @@ let package = Package(
         .target(name: "CurlewSupport", swiftSettings: strict),
         .target(name: "CurlewEngine", dependencies: ["CurlewShims", "CurlewSupport"], swiftSettings: strict),
         .target(name: "Curlew", dependencies: ["CurlewEngine", "CurlewSupport"], swiftSettings: strict),
-        .target(name: "CurlewAuth", dependencies: ["Curlew", "CurlewShims", "CurlewSupport"], swiftSettings: strict),
-        .target(name: "CurlewTerminal", dependencies: ["Curlew", "CurlewSupport"], swiftSettings: strict),
+        .target(
+            name: "CurlewAuth", dependencies: ["Curlew", "CurlewEngine", "CurlewShims", "CurlewSupport"],
+            swiftSettings: strict),
+        .target(
+            name: "CurlewTerminal", dependencies: ["Curlew", "CurlewEngine", "CurlewSupport"], swiftSettings: strict),
         .target(name: "CurlewXML", dependencies: ["Curlew", "CurlewSupport", "CXML2"], swiftSettings: strict),
         .target(name: "CurlewTesting", dependencies: ["CurlewShims"], swiftSettings: strict),
 
@@ -69,6 +72,9 @@ let package = Package(
             name: "curlew-soak", dependencies: ["Curlew", "CurlewTesting"], path: "Tests/Fixtures/Soak",
             swiftSettings: strict),
 
+        // A module that exports names of Curlew's, as web frameworks do.
+        .target(name: "SameNames", path: "Tests/Fixtures/SameNames", swiftSettings: strict),
+
         // The child process that is killed while it downloads. KillPoint replaces functions of the C library to kill
         // it, so no other program links KillPoint.
         .target(name: "CKillPoint", path: "Tests/Fixtures/KillPoint", cSettings: strictC),
@@ -93,7 +99,7 @@ let package = Package(
         .testTarget(name: "CurlewTestingTests", dependencies: ["CurlewTesting"], swiftSettings: strict),
         .testTarget(
             name: "SurfaceTests",
-            dependencies: ["Curlew", "CurlewAuth", "CurlewTerminal", "CurlewXML", "CurlewTesting"],
+            dependencies: ["Curlew", "CurlewAuth", "CurlewTerminal", "CurlewXML", "CurlewTesting", "SameNames"],
             swiftSettings: strict),
         .testTarget(name: "ReleaseTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),
     ]

@@ -1,6 +1,6 @@
 # Copyright the Curlew authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The clients: how they are built, and how each is called."""
+"""Builds the clients and composes their commands."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ C_PROGRAMS = {
 
 
 def build():
-    """Builds what changed; whatever the compilers say goes to the terminal."""
+    """Builds the changed programs; the compilers write their messages to the terminal."""
     TOOLS.mkdir(parents=True, exist_ok=True)
     compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
     if not compiler:
@@ -32,7 +32,7 @@ def build():
     subprocess.run(["swift", "build", "-c", "release", "--quiet", "--package-path", str(HERE)], check=True)
 
 
-# What `--floor` may change; Benchmarks/README.md says what each is worth.
+# The settings that `--floor` may change; Benchmarks/README.md describes the effect of each.
 KNOBS = {"lazy", "curlu", "new-handles", "shards", "fresh", "buffer", "upload-buffer", "file-buffer", "sync", "resume", "share",
          "shared-store", "capath", "pipewait", "fields"}
 
@@ -54,7 +54,7 @@ class Clients:
             self.commands = {name: command for name, command in self.commands.items() if name in {"floor", *wanted}}
         for name, path in binaries:
             if not os.access(path, os.X_OK):
-                raise SystemExit(f"error: {path} is no program")
+                raise SystemExit(f"error: {path} is not a program")
             self.commands[name] = [path]
             if "curlew+executor" in self.commands:
                 self.commands[f"{name}+executor"] = [path, "executor=1"]
@@ -62,7 +62,7 @@ class Clients:
         for name, knobs in floors:
             for knob in knobs.split(","):
                 if "=" not in knob or knob.partition("=")[0] not in KNOBS:
-                    raise SystemExit(f"error: {knob!r} sets no knob of the floor")
+                    raise SystemExit(f"error: {knob!r} does not set a knob of the floor")
             self.commands[name] = [str(TOOLS / "floor"), *knobs.split(",")]
             self.floors.add(name)
 
@@ -75,10 +75,10 @@ class Clients:
         return max(workload.concurrency, workload.count // workload.less.get(client, 1))
 
     def command(self, workload, client, servers, **changes):
-        """How the client is called; later options win over earlier ones of the same name."""
+        """Returns the command of a client; later options override earlier ones with the same name."""
         options = {"n": self.count(workload, client), "c": workload.concurrency, **workload.options,
                    **workload.own.get("floor" if client in self.floors else client, {})}
-        # Curlew shards there as well; over HTTP/2 neither does, since it would be more than one connection.
+        # Curlew shards in this case, too. Over HTTP/2 neither shards, because shards would need more than one connection.
         if client in self.floors and changes.get("c", options["c"]) >= 64 and options.get("http") != 2:
             options["shards"] = 16
         url = servers.url(workload.kind, workload.path)
@@ -93,7 +93,7 @@ class Clients:
 
 
 def with_roots(command, servers):
-    """URLSession takes no roots on Linux: it gets the system's with ours among them, in a mount namespace of its own."""
+    """Adds our root to the roots of the system in a mount namespace, because URLSession accepts no roots on Linux."""
     bundle = servers.folder / "bundle.pem"
     if not bundle.exists():
         bundle.write_text(pathlib.Path(SYSTEM_ROOTS).read_text(encoding="utf-8")
@@ -103,7 +103,7 @@ def with_roots(command, servers):
 
 
 def can_change_roots():
-    """Whether that is possible here."""
+    """Returns whether `with_roots` works on this machine."""
     if not pathlib.Path(SYSTEM_ROOTS).exists() or not shutil.which("unshare"):
         return False
     trial = f"mount --bind {SYSTEM_ROOTS} {SYSTEM_ROOTS}"

@@ -1,11 +1,11 @@
 # Copyright the Curlew authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From rounds to figures: medians, ratios within a round, and lines to print."""
+"""Computes figures from rounds: medians, ratios within a round, and lines to print."""
 
 import statistics
 
 GIB, MIB = 1 << 30, 1 << 20
-# Ratios to the CPU of other clients than the floor in the same round.
+# Ratios to the CPU time of clients other than the floor in the same round.
 BESIDE = {"by-hand": "curlew", "by-foundation": "curlew+foundation"}
 
 
@@ -15,14 +15,14 @@ def middle(values):
 
 
 def per_unit(workload, figures):
-    """CPU µs a request, or CPU s a GiB."""
+    """Returns the CPU time in µs per request or in s per GiB."""
     if workload.unit == "byte":
         return figures["cpu"] / (figures["bytes"] / GIB)
     return figures["cpu"] / figures["requests"] * 1e6
 
 
 def summary(workload, client, rounds):
-    """Medians of a client over the rounds that were quiet for it and for the floor, or over all when none was."""
+    """Returns medians over the rounds that were quiet for the client and the floor, or over all if no round was quiet."""
     both = [(one[client], one.get("floor"), one) for one in rounds if one.get(client)]
     if not both:
         return None
@@ -67,7 +67,7 @@ def number(value, digits=0):
 
 
 def line(workload, client, s):
-    """One line for the terminal."""
+    """Returns one line for the terminal."""
     start = f"  {client:18}"
     mark = "" if s["is_quiet"] else "  (not quiet)"
     if s.get("remark"):

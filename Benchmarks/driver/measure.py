@@ -1,6 +1,6 @@
 # Copyright the Curlew authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One run of one client: its line of figures, and whether something else was busy meanwhile."""
+"""Measures one run of one client, and whether other processes were busy during the run."""
 
 import json
 import os
@@ -9,18 +9,18 @@ import subprocess
 import time
 
 TICK = os.sysconf("SC_CLK_TCK")
-# The share of a core that others may have had; the server's core matters less.
+# The share of a core that other processes may use; the server's core matters less.
 FOREIGN, FOREIGN_AT_SERVER = 0.12, 0.25
 UNCERTAIN = 0.04
 LONGEST = 240
 
 
 class Failure(Exception):
-    """A client that did not do what it was told."""
+    """A client failed or did not do its work."""
 
 
 def busy(cores):
-    """Seconds these cores have worked, for whomever, or were taken away."""
+    """Returns the seconds that the cores worked for any process or were stolen by the host."""
     total = 0
     with open("/proc/stat", encoding="ascii") as file:
         for line in file:
@@ -32,13 +32,13 @@ def busy(cores):
 
 
 def reaped():
-    """CPU seconds of the processes that have ended and were waited for."""
+    """Returns the CPU seconds of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def execute(command, cores=(), environment=None):
-    """Runs a command on some cores, which it takes over from us. Returns its output and what it said beside."""
+    """Runs a command on some cores, which the child inherits, and returns its standard output and standard error."""
     before = os.sched_getaffinity(0)
     if cores:
         os.sched_setaffinity(0, cores)
@@ -52,21 +52,21 @@ def execute(command, cores=(), environment=None):
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise Failure(f"{' '.join(command)}: not done after {LONGEST} s") from None
+        raise Failure(f"{' '.join(command)}: not finished after {LONGEST} s") from None
     if process.returncode != 0:
-        raise Failure(f"{' '.join(command)}: status {process.returncode}: {errors.strip() or 'no word'}")
+        raise Failure(f"{' '.join(command)}: status {process.returncode}: {errors.strip() or 'no message'}")
     return output, errors
 
 
 class Watch:
-    """Whether some cores worked for nobody but the processes that were begun and waited for since."""
+    """Detects whether cores worked for other processes than the children that have started and ended since."""
 
     def __init__(self, cores):
         self.cores = cores
         self.began, self.busy, self.reaped = time.monotonic(), busy(cores), reaped()
 
     def foreign(self):
-        """The share of a core that others had; all of it is sampled in ticks of 10 ms, of several processes."""
+        """Returns the share of a core that other processes used; the kernel samples it in ticks of 10 ms."""
         own = reaped() - self.reaped
         return (busy(self.cores) - self.busy - own - UNCERTAIN) / (time.monotonic() - self.began)
 
@@ -75,7 +75,7 @@ class Watch:
 
 
 def measure(command, cores, servers):
-    """Runs a client. Its figures come with `is_quiet`: whether the cores were its own and the server's."""
+    """Runs a client and returns its figures, with `is_quiet`: whether only the client and the server used the cores."""
     served = servers.cpu()
     began, before, watch = time.monotonic(), busy(servers.cores), Watch(cores)
     output, _ = execute(command, cores)

@@ -1,6 +1,6 @@
 # Copyright the Curlew authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks/RESULTS.md: the machine, the targets, the figures."""
+"""Writes Benchmarks/RESULTS.md: the machine, the targets and the figures."""
 
 import datetime
 import os
@@ -15,16 +15,17 @@ from workloads import WORDS
 
 INTRODUCTION = """# Results
 
-What `make bench` measured. Every client does the same against the same nginx on the same machine, one after another in
-each round, in changing order. **×** is the CPU of a client divided by that of the floor *in the same round*, and each
-figure is the median over the rounds in which no other process was busy. The floor is `C/floor.c`: the least a program
-on the same libcurl can use, as far as we know how. CPU is user and system time of the client's process from just before
-the first request to the end; RSS is the peak above what the process had before its first request.
+This table is the output of `make bench`. All clients do the same work with the same nginx on the same machine, one after
+another in each round, in changing order. **×** is the CPU time of a client divided by that of the floor *in the same
+round*, and each figure is the median over the rounds in which no other process was busy. The floor is `C/floor.c`: the
+least CPU time that a program with the same libcurl can use, to our knowledge. CPU is the user and system time of the
+client's process from just before the first request to the end. RSS is the peak of resident memory above the value
+before the first request.
 """
 
 
 def output(*command, beside=False):
-    """What a command prints, or what it says beside; nothing when it fails."""
+    """Returns the standard output of a command, or its standard error; an empty text when it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE)
     except OSError:
@@ -36,13 +37,13 @@ def revision():
     name = output("git", "rev-parse", "--short=12", "HEAD")
     if not name:
         return "unknown revision"
-    # The table itself is written by the run.
+    # The run itself writes the table.
     changed = output("git", "status", "--porcelain", "--untracked-files=no", "--", "..", ":!RESULTS.md")
     return name + (" with changes" if changed else "")
 
 
 def siblings(core):
-    """The threads of the processor that a core belongs to."""
+    """Returns the threads of the processor core to which a thread belongs."""
     path = pathlib.Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
     try:
         parts = path.read_text(encoding="ascii").strip().split(",")
@@ -58,7 +59,7 @@ def first(pattern, text, fallback="unknown"):
 
 
 def machine(cores):
-    """What the figures depend on, as rows."""
+    """Returns the facts on which the figures depend, as rows."""
     processor = first(r"^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     memory = int(first(r"^MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="utf-8"), "0"))
     system = first(r'^PRETTY_NAME="(.*)"', pathlib.Path("/etc/os-release").read_text(encoding="utf-8"))
@@ -161,7 +162,7 @@ SECTIONS = [
 
 
 def markdown(reported, facts):
-    """`reported`: a workload, {client: summary}, and how it was measured."""
+    """Returns the document; `reported` has a workload, {client: summary} and the way it was measured for each row."""
     ways = {}
     for workload, _, how in reported:
         ways.setdefault(how, []).append(workload.name)

@@ -1,6 +1,6 @@
 # Copyright the Curlew authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The servers: nginx on one core, with a certificate made for the occasion, and a folder that goes away with them."""
+"""Runs the servers: nginx on one core, with a new certificate, and with a folder that is removed at the end."""
 
 import json
 import os
@@ -90,18 +90,18 @@ location = /limited { limit_rate 512k; }
 location = /sink { proxy_pass http://127.0.0.1:%d; }
 location /slow/ { proxy_pass http://127.0.0.1:%d; }
 """
-# What an API might answer; about 1 KiB as JSON.
+# A typical API response, about 1 KiB as JSON.
 ORDER = {
     "id": 4711, "customer": "Ada Lovelace", "isPaid": True, "total": 129.5, "currency": "EUR", "note": None,
     "lines": [{"article": f"article-{n}", "count": n, "price": n * 1.25, "tags": ["new", "blue"]} for n in range(12)],
 }
-# A page of a list; about 10 KiB.
+# A page of a list, about 10 KiB as JSON.
 PAGE = {"total": 4711, "next": "/orders?after=4720", "orders": [{**ORDER, "id": 4711 + n} for n in range(10)]}
 TICK = os.sysconf("SC_CLK_TCK")
 
 
 def free_ports(names):
-    """A port for each name, free a moment ago."""
+    """Returns a port for each name; the ports were free just before."""
     sockets = [socket.socket() for _ in names]
     for one in sockets:
         one.bind(("127.0.0.1", 0))
@@ -119,7 +119,7 @@ def program(name):
 
 
 class Servers:
-    """Running servers, as a context; `cores` are theirs."""
+    """The running servers, as a context; they use `cores`."""
 
     def __init__(self, server, cores, sizes):
         self.server, self.cores, self.sizes, self.huge = server, cores, dict(sizes), sizes["huge"]
@@ -163,7 +163,7 @@ class Servers:
                 for at in range(0, size, MIB):
                     file.write(block[:size - at])
 
-        # Without any blocks: whoever downloads it needs all the room that there is.
+        # The file is sparse, because each client that downloads it needs the remaining space.
         with open(files / "huge", "wb") as file:
             file.truncate(self.huge)
 
@@ -181,7 +181,7 @@ class Servers:
 
     def start_nginx(self, name, template, cores):
         (self.folder / "places").write_text(PLACES % (self.ports["sink"], self.ports["sink"]))
-        # Each worker is held to one of the cores.
+        # Each worker is pinned to one of the cores.
         affinity = "worker_cpu_affinity " + " ".join(format(1 << core, "b") for core in cores) + ";" if cores else ""
         configuration = self.folder / f"{name}.conf"
         configuration.write_text(template.format(
@@ -191,7 +191,7 @@ class Servers:
                     "-e", str(self.folder / "error.log")], "http" if name == "nginx" else name, cores)
 
     def start_scaling(self, cores):
-        """Another nginx, with a worker for each core. Returns its process, to be stopped by `stop`."""
+        """Starts another nginx with a worker for each core and returns its process, which `stop` ends."""
         self.start_nginx("scaling", SCALING, cores)
         return self.processes[-1]
 
@@ -216,10 +216,10 @@ class Servers:
                 return
             except OSError:
                 time.sleep(0.05)
-        raise SystemExit(f"error: {command[0]} does not answer")
+        raise SystemExit(f"error: {command[0]} does not respond")
 
     def cpu(self):
-        """CPU seconds of all servers so far."""
+        """Returns the CPU seconds of all servers so far."""
         total = 0
         for pid in self.pids:
             words = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
@@ -227,14 +227,14 @@ class Servers:
         return total / TICK
 
     def find_processes(self):
-        """The servers' processes and their workers."""
+        """Finds the processes of the servers and their workers."""
         self.pids = [process.pid for process in self.processes]
         for pid in self.pids[:]:
             children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
             self.pids += children.read_text(encoding="ascii").split() if children.exists() else []
 
     def accepted(self, kind):
-        """Connections that nginx has accepted; this look is one of them. None where another server answers."""
+        """Returns the number of connections that nginx has accepted, including this one; None for another server."""
         if kind == "sink":
             return None
         with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['http']}/status", timeout=10) as answer:

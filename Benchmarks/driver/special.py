@@ -1,6 +1,6 @@
 # Copyright the Curlew authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are not one run of one client: cold start, two sessions, callgrind, calls of the allocator."""
+"""Measures rows that are not one run of one client: cold start, two sessions, callgrind, calls of the allocator."""
 
 import json
 import os
@@ -13,13 +13,13 @@ from measure import Failure, Watch, execute, measure, reaped
 
 
 def cold_start(workload, client, clients, servers, cores):
-    """CPU of the whole process, from its start to its end."""
+    """Measures the CPU time of the whole process, from its start to its end."""
     if client == "floor":
         program = TOOLS / "one-get"
     elif client == "curlew":
         program = RELEASE / "one-get"
     else:
-        # A build given by --binary may have the program beside it.
+        # The folder of a build given by --binary may contain the program.
         program = pathlib.Path(clients.commands[client][0]).parent / "one-get"
         if client in ("curlew+executor", "urlsession") or client.endswith("+executor") or not program.exists():
             return None
@@ -32,9 +32,9 @@ def cold_start(workload, client, clients, servers, cores):
 
 
 def scaling(workload, client, clients, servers, cores):
-    """Requests per second of two sessions on two cores, divided by those of one session on one core.
+    """Compares the requests per second of two sessions on two cores with those of one session on one core.
 
-    With fewer than four cores each session shares its core with one of nginx's workers, in both cases.
+    With fewer than four cores each session shares its core with one of nginx's workers in both cases.
     """
     if client == "floor" or client == "urlsession" or not cores:
         return None
@@ -54,11 +54,11 @@ def scaling(workload, client, clients, servers, cores):
 
 
 class Unavailable(Exception):
-    """A tool that does not work here."""
+    """A tool does not work on this machine."""
 
 
 def marginal(count_of, workload, clients, client, servers):
-    """What a request more costs, at 1 and at 64 at a time; counts too small to matter beside a start are left out."""
+    """Computes the cost of an additional request, with 1 and with 64 at a time; skips 64 for small counts."""
     figures = {"is_quiet": True}
     for concurrency in (1, 64) if workload.count > 100 else (1,):
         few, more = max(workload.count // 3, concurrency), max(workload.count, concurrency * 2)
@@ -76,14 +76,14 @@ def instructions(workload, client, clients, servers, cores):
     tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={servers.folder}/callgrind.out"]
 
     def count(command):
-        # Valgrind may not know the format of what compilers write for debuggers.
+        # Valgrind may not support the compiler's debug information.
         bare = servers.folder / "bare"
         execute(["strip", "-g", "-o", str(bare), command[0]])
         command = [str(bare), *command[1:]]
         try:
             said = execute([*tool, *command], cores)[1]
         except Failure as failure:
-            # Its own words, not those of the client that runs under it.
+            # The message is from valgrind, not from the client that it runs.
             if "valgrind: " in str(failure):
                 raise Unavailable("valgrind failed: " + str(failure).strip().splitlines()[-1][:80]) from None
             raise
@@ -123,5 +123,5 @@ ONCE = {
     "request": request_or_byte, "byte": request_or_byte, "cold-start": cold_start, "scaling": scaling,
     "instructions": instructions, "allocations": allocations,
 }
-# What does not change from round to round.
+# Figures that are the same in every round.
 STEADY = ("instructions", "allocations")

@@ -1,14 +1,14 @@
 # Copyright the Curlew authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured, as a table, and what is wanted of it."""
+"""The table of workloads and their targets."""
 
 import dataclasses
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-# Files that are as large in a quick measurement.
+# Files that have their full size in a quick measurement.
 STEADY = ("/medium", "/limited")
 
-# Which figure of a client a target is about, in words.
+# The description of the figure of each target.
 WORDS = {
     "ratio": "CPU, × floor",
     "by-hand": "CPU, × curlew",
@@ -45,11 +45,11 @@ class Workload:
     options: dict = dataclasses.field(default_factory=dict)
     # More options for one client.
     own: dict = dataclasses.field(default_factory=dict)
-    # By how much slow clients do less: client → divisor of `count`.
+    # The reduction for slow clients: client → divisor of `count`.
     less: dict = dataclasses.field(default_factory=dict)
     without: tuple = ()
     targets: tuple = ()
-    # What the figures of the row are for: `request`, `byte`, or one that driver/special.py measures.
+    # The unit of the figures of the row: `request`, `byte`, or one that driver/special.py measures.
     unit: str = "request"
 
 
@@ -60,7 +60,7 @@ def small(name, title, kind, count, concurrency, limit, options=None, targets=()
 
 
 def decoded(name, path, count, concurrency, limit):
-    """The API client with its own decoder beside the same with Foundation's, which is beside the same by hand."""
+    """Compares the API client with its own and with Foundation's decoder, and with a session and Foundation's decoder."""
     size, times = "10 KiB" if path == "/json10" else "1 KiB", "one" if concurrency == 1 else concurrency
     title = f"GET {size} of JSON and decode it, {times} at a time; the floor does not decode"
     targets = (Target("curlew+client", "by-foundation", limit),) if limit else ()
@@ -148,7 +148,7 @@ WORKLOADS = [
 
 
 def scaled(workload, divisor, is_smoke):
-    """The same with less of everything; `is_smoke` leaves just enough to see that it works."""
+    """Returns a reduced workload; `is_smoke` leaves just enough to check that it works."""
     options = dict(workload.options)
     for name in ("expect", "upload"):
         size = options.get(name, 0)

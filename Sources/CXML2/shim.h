@@ -3,8 +3,9 @@
 #ifndef CURLEW_CXML2_SHIM_H
 #define CURLEW_CXML2_SHIM_H
 #include <libxml/xmlversion.h>
-// Else its headers bring those of the system's ICU, whose types are others than those of the ICU within Foundation: a
-// program that imports both modules would not compile. It is for the inside of encoders, which nobody here looks at.
+// With LIBXML_ICU_ENABLED, the headers of libxml2 include those of the system's ICU. Their types differ from those of
+// the ICU inside Foundation, so a program that imports both modules would not compile. The macro only adds private
+// members of encoders, which Curlew does not access.
 #undef LIBXML_ICU_ENABLED
 #include <libxml/parser.h>
 #include <libxml/parserInternals.h>
@@ -14,9 +15,9 @@
 #include <libxml/xpath.h>
 #include <libxml/xpathInternals.h>
 
-/// Lets go of memory of libxml2's: `xmlFree` is a variable that can be changed, which Swift does not import.
+/// Frees memory that libxml2 allocated. Swift does not import `xmlFree`, because it is a mutable variable.
 static inline void curlew_xml_free(void *memory) { xmlFree(memory); }
 
-/// What marks a handler that knows namespaces (`XML_SAX2_MAGIC`).
+/// Returns the marker of a handler that supports namespaces (`XML_SAX2_MAGIC`).
 static inline unsigned int curlew_xml_sax2(void) { return XML_SAX2_MAGIC; }
 #endif

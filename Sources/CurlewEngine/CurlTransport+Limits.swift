@@ -6,7 +6,7 @@ internal import CurlewSupport
 
 /// A deadline of a transfer.
 private enum Due {
-    case limit(EngineFailure.Limit)
+    case limit(TimeLimits.Kind)
     /// The transfer has waited too long for a slot.
     case queue
     /// The response is complete, and libcurl still sends the request body.
@@ -31,14 +31,14 @@ extension CurlTransport {
     private func deadline(of transfer: EngineTransfer) -> (at: UInt64, due: Due?) {
         var first: (at: UInt64, due: Due?) = (Monotonic.never, nil)
         func look(at time: UInt64, _ due: Due?) { if time < first.at { first = (time, due) } }
-        func consider(_ at: UInt64, _ limit: EngineFailure.Limit?) { look(at: at, limit.map(Due.limit)) }
-        if let total = transfer.plan.totalTimeout { consider(transfer.startedAt &+ total, .total) }
+        func consider(_ at: UInt64, _ limit: TimeLimits.Kind?) { look(at: at, limit.map(Due.limit)) }
+        if let total = transfer.plan.times.total { consider(transfer.startedAt &+ total, .total) }
         guard let handle = transfer.wire.handle else {
             if transfer.wire.hasSlot {
-                if let connect = transfer.plan.connectTimeout {
+                if let connect = transfer.plan.times.connect {
                     consider(transfer.wire.admittedAt &+ connect, .connect)
                 }
-            } else if let queue = transfer.plan.queueTimeout, transfer.wire.isInQueue {
+            } else if let queue = transfer.plan.times.queue, transfer.wire.isInQueue {
                 look(at: max(transfer.startedAt, transfer.wire.inQueueSince) &+ queue, .queue)
             }
             return first
@@ -46,20 +46,20 @@ extension CurlTransport {
         if let time = pokeAt(transfer) { look(at: time, .silent) }
         if let answered = transfer.wire.responseCompleteAt { look(at: answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
-        if !isConnected, let connect = transfer.plan.connectTimeout {
+        if !isConnected, let connect = transfer.plan.times.connect {
             // libcurl applies the timeout to connecting transfers, slightly earlier, but not to transfers that wait for
             // a shared connection.
             consider(transfer.wire.connectingSince &+ connect &+ CurlTransport.grace, .connect)
         }
-        if let idle = transfer.plan.idleTimeout, !transfer.isHeldBack {
+        if let idle = transfer.plan.times.idle, !transfer.isHeldBack {
             // The idle timeout does not count before the connection is made; the connect timeout applies until then.
             consider((isConnected ? transfer.wire.lastActivity : now) &+ idle, isConnected ? .idle : nil)
         }
-        if let minimumRate = transfer.plan.minimumRate, !transfer.isHeldBack {
+        if let minimumRate = transfer.plan.times.minimumRate, !transfer.isHeldBack {
             let since = isConnected ? measuredSince(transfer) : nil
             consider((since ?? now) &+ minimumRate.within, since == nil ? nil : .slow(bytes: minimumRate.bytes))
         }
-        if let head = transfer.plan.headTimeout, !transfer.wire.isHeadComplete, !transfer.wire.isUserPaused {
+        if let head = transfer.plan.times.head, !transfer.wire.isHeadComplete, !transfer.wire.isUserPaused {
             let sent = sendingEnded(handle, transfer)
             consider((sent ?? now) &+ head, sent == nil ? nil : .head)
         }
@@ -130,7 +130,7 @@ extension CurlTransport {
     private func measureRate(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
         let moved = moved(transfer)
         defer { (transfer.wire.measuredAt, transfer.wire.measured) = (now, moved) }
-        return moved - transfer.wire.measured >= transfer.plan.minimumRate?.bytes ?? 0
+        return moved - transfer.wire.measured >= transfer.plan.times.minimumRate?.bytes ?? 0
     }
 
     /// Nanoseconds that libcurl has to notice a complete response before the engine ends the transfer itself.
@@ -180,7 +180,7 @@ extension CurlTransport {
                 if let origin = transfer.wire.origin {
                     let known = reports[ObjectIdentifier(origin)] ?? report(on: origin)
                     reports[ObjectIdentifier(origin)] = known
-                    remove(transfer, .queueTimedOut(known, after: transfer.plan.queueTimeout ?? 0))
+                    remove(transfer, .queueTimedOut(known, after: transfer.plan.times.queue ?? 0))
                 }
             case .limit(.slow) where measureRate(transfer, now): scheduleSweep(transfer)
             case .limit(.idle) where recordSent(transfer, now): scheduleSweep(transfer)

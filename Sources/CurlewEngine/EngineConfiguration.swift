@@ -1,30 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CurlewShims
 internal import CurlewSupport
 
 /// The settings of a loop, in plain values that never change after its creation.
 package struct EngineConfiguration: Sendable {
     package enum Version: Sendable { case automatic, http1Only, http2PriorKnowledge }
-    package enum TLSVersion: Sendable { case v1_2, v1_3 }
-
-    /// The TLS settings other than versions.
-    package struct TLS: Sendable {
-        /// Cipher suites of TLS 1.2 and 1.3 in OpenSSL's syntax; nil leaves the choice to OpenSSL.
-        package var ciphers: String?
-        package var suites: String?
-        /// The server names sent in place of the host names (RFC 6066 §3); an empty string sends no name.
-        package var serverNames: [String: String] = [:]
-        /// Whether TLS negotiates the HTTP version (ALPN, RFC 7301).
-        package var negotiates = true
-        package var keyLog: KeyLog?
-
-        package init() {}
-
-        /// Whether OpenSSL knows at least one of the cipher suites named.
-        package var ciphersAreKnown: Bool { curlew_ciphers_are_known(ciphers, suites) }
-    }
 
     package enum AddressOrder: Sendable { case asResolved, shuffled, roundRobin }
 
@@ -42,8 +23,6 @@ package struct EngineConfiguration: Sendable {
     }
 
     package var version = Version.automatic
-    package var minimumTLS = TLSVersion.v1_2
-    package var maximumTLS: TLSVersion?
     package var tls = TLS()
     package var connectionsPerHost = 64
     package var connections = 512

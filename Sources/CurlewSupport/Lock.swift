@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What is inlined elsewhere needs its imports there.
+// The import is public, because code of this file is inlined into other modules.
 public import Glibc
 
 /// A value that only one thread at a time can touch: a pthread mutex and the value in one allocation.

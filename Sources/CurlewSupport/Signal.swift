@@ -13,7 +13,9 @@ package final class Signal: Sendable {
 
     package init() {}
 
-    /// How often the signal was sent. Read it before looking at the state that the signal is about.
+    /// The number of times that the signal was sent.
+    ///
+    /// Read it before you check the state that the signal reports.
     package var count: UInt64 { state.withLock { $0.count } }
 
     /// Wakes every waiting task.

@@ -10,7 +10,7 @@ import Testing
 struct AddressOrderTests {
     private static let mixed = ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2", "192.0.2.3"]
 
-    /// Returns the addresses in the order in which they are tried.
+    /// Returns the addresses in the order of the attempts.
     private func tried(_ addresses: [String], _ order: EngineConfiguration.AddressOrder, _ turn: Int) -> [[UInt8]] {
         let changed = AddressOrder(addresses, order, turn: turn)
         return addresses.map { text in

@@ -148,13 +148,18 @@ struct EventLoopTests {
     @Test func threadRunsUntilTheLastShareIsReleased() async throws {
         let loop = EventLoop(configuration: EngineConfiguration())
         var share: LoopShare? = LoopShare(loop)
-        let other = share
+        var other = share
         let name = "/proc/self/task/\(try await thread(of: loop))/comm"
+        withExtendedLifetime(share) {}
         share = nil
         _ = try await thread(of: loop)
         #expect(try lines(of: name) == ["curlew-loop"], "the other share keeps the thread")
-        share = other
-        withExtendedLifetime(share) {}
+        withExtendedLifetime(other) {}
+        other = nil
+        await loop.waitUntilExited()
+        #expect(!loop.call { _ in Issue.record("an ended loop ran a record") })
+        // The kernel removes the thread after the thread's last code has run.
+        #expect(await eventually { (try? lines(of: name)) == nil })
     }
 
     @Test func stoppedLoopRejectsRecordsAndStillRunsJobs() async throws {

@@ -62,8 +62,8 @@ import Testing
         var fastest = try #require(TokenBucket(rate: TokenBucket.fastest))
         fastest.take(1 << 30, at: 0)
         #expect(fastest.paidAt == 15_625_000)
-        var minimumRate = try #require(TokenBucket(rate: 0))
-        minimumRate.take(2, at: 0)
-        #expect(minimumRate.paidAt == 2 * second)
+        var slowest = try #require(TokenBucket(rate: 0))
+        slowest.take(2, at: 0)
+        #expect(slowest.paidAt == 2 * second)
     }
 }

@@ -66,7 +66,7 @@ private func snippetOfClient(_ id: Int, _ draft: Draft) async throws {
     let api = Client("https://api.example.com/v1")
     let user: User = try await api.get("users/\(id)")
     try await api.post("users", .encoding(draft))
-    let quick = api.with { $0.options.timeout = .seconds(2) }
+    let quick = api.with { $0.options.timeouts.total = .seconds(2) }
     print(user, quick)
 }
 

@@ -120,6 +120,15 @@ struct ConformanceTests {
         func stream<S: StreamSerializer>(_ call: Call, using serializer: S) -> TransferSequence<S.Element> {
             inner.stream(versioned(call), using: serializer)
         }
+
+        func downloadTransfer(
+            _ call: Call, to destination: DownloadDestination?, overwrite: DownloadDestination.Overwrite,
+            expecting checksum: Checksum?, downloadOptions: DownloadOptions
+        ) -> Transfer<DownloadedFile> {
+            inner.downloadTransfer(
+                versioned(call), to: destination, overwrite: overwrite, expecting: checksum,
+                downloadOptions: downloadOptions)
+        }
     }
 
     /// An endpoint whose problems are a line of text and the value of a custom field.

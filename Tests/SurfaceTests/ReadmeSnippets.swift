@@ -85,7 +85,7 @@ private func readmeClient(
 ) async throws {
     let api = Client("https://api.example.com/v1").with {
         $0.fields.set(.authorization, Credential.bearer(token))
-        $0.options.timeout = .seconds(30)
+        $0.options.timeouts.total = .seconds(30)
     }
     let maybe = try await api.get("users/\(id)", as: User?.self)  // nil for an empty body
     let found: [User] = try await api.get("users", query: ["q": words, "page": 2])

@@ -50,6 +50,19 @@ public protocol APIClient: Sendable {
     ///   - call: The call to make.
     ///   - serializer: Turns the body into elements.
     func stream<S: StreamSerializer>(_ call: Call, using serializer: S) -> TransferSequence<S.Element>
+
+    /// Returns the cold transfer of a download.
+    ///
+    /// - Parameters:
+    ///   - call: A GET or POST call; an invalid call makes the transfer throw when the transfer is used.
+    ///   - destination: The destination of the file; nil uses the session's destination for downloads.
+    ///   - overwrite: The policy for an existing file of the same name.
+    ///   - checksum: The expected digest of the file; nil checks only the digests that the server states (RFC 9530).
+    ///   - downloadOptions: The options of the download.
+    func downloadTransfer(
+        _ call: Call, to destination: DownloadDestination?, overwrite: DownloadDestination.Overwrite,
+        expecting checksum: Checksum?, downloadOptions: DownloadOptions
+    ) -> Transfer<DownloadedFile>
 }
 
 extension APIClient {

@@ -14,31 +14,14 @@ extension Client {
     ) async throws(NetworkError) -> S.Output {
         let serializer = serializer.bound(to: responses)
         let types = serializer.accepts
-        var request = try request(for: call, accepting: types)
-        let isBodyWanted = S.self != Serializers.Empty.self && S.self != Serializers.Head.self
-        if !isBodyWanted { request.options.responseLimit = .bytes(Int64(NetworkError.errorBodyLimit)) }
-        let rule = ResponseRule(request, types)
-        let (body, head): (Data, ResponseHead)
-        do throws(NetworkError) {
-            (body, head) = try await session.core.collect(request)
-        } catch {
-            (body, head) = try rule.receivedPart(of: error, ignoresRest: !isBodyWanted)
-        }
-        return try await rule.output(of: serializer, body, head)
+        return try await session.core.value(of: try request(for: call, accepting: types), types, using: serializer)
     }
 
     /// Returns the cold transfer of a call.
     public func transfer<S: ResponseSerializer>(_ call: Call, using serializer: S) -> Transfer<S.Output> {
         let serializer = serializer.bound(to: responses)
         let (token, rule) = run(of: call, accepting: serializer.accepts)
-        let lazyOutput = Lazy<S.Output>()
-        return Transfer(
-            token,
-            output: { response throws(NetworkError) in
-                try await lazyOutput.value { () async throws(NetworkError) in
-                    try await rule.output(of: serializer, response.value, response.head)
-                }
-            }, failure: rule.errorToReport)
+        return Transfer(token, rule, using: serializer)
     }
 
     /// Returns the elements of a call's response as they arrive.
@@ -73,7 +56,7 @@ extension Client {
         if let misleading = call.path.misleading { throw .misleadingPath(misleading, request) }
         guard !base.excludes(call.path.text) else { throw .leavingPath(request) }
         request.interceptors = requestInterceptors(isCrossOrigin: isCrossOrigin)
-        request.trust = ownTrust
+        request.trust = trust
         do {
             // Another origin does not get the client's query: it may contain keys.
             let own =

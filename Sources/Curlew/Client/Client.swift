@@ -14,7 +14,7 @@ internal import FoundationEssentials
 /// let api = Client("https://api.example.com/v1")
 /// let user: User = try await api.get("users/\(id)")
 /// try await api.post("users", .encoding(draft))
-/// let quick = api.with { $0.options.timeout = .seconds(2) }
+/// let quick = api.with { $0.options.timeouts.total = .seconds(2) }
 /// ```
 ///
 /// A setting of a call overrides the endpoint's, which overrides the client's, which overrides the session's. An unset
@@ -26,10 +26,8 @@ public struct Client<Requests: RequestFormat, Responses: ResponseFormat, Trust: 
     public let requests: Requests
     /// The format that decodes values in responses.
     public let responses: Responses
-    /// The evaluator of the servers; a client created without an evaluator uses the session's.
-    public let trust: Trust
-    /// The client's own evaluator; nil uses the session's evaluator.
-    let ownTrust: (any TrustEvaluator)?
+    /// The evaluator of the servers; nil when the session's evaluator judges them.
+    public let trust: Trust?
     /// The types that `responses` reads, and their `Accept` field; cached because most calls use them.
     let ownTypes: (types: [MediaType], field: String?)
     /// The settings that all calls share.
@@ -55,7 +53,7 @@ public struct Client<Requests: RequestFormat, Responses: ResponseFormat, Trust: 
         _ configuration: ClientConfiguration, requests: Requests = JSON(), responses: Responses = JSON(),
         trust: Trust, session: Session = .shared
     ) {
-        self.init(configuration, requests, responses, trust, own: trust, session)
+        self.init(configuration, requests, responses, trust, session)
     }
 
     /// Creates a client from a base URL and an evaluator.
@@ -70,18 +68,17 @@ public struct Client<Requests: RequestFormat, Responses: ResponseFormat, Trust: 
         _ base: BaseURL, requests: Requests = JSON(), responses: Responses = JSON(), trust: Trust,
         session: Session = .shared
     ) {
-        self.init(ClientConfiguration(base: base), requests, responses, trust, own: trust, session)
+        self.init(ClientConfiguration(base: base), requests, responses, trust, session)
     }
 
     private init(
-        _ configuration: ClientConfiguration, _ requests: Requests, _ responses: Responses, _ trust: Trust,
-        own: (any TrustEvaluator)?, _ session: Session
+        _ configuration: ClientConfiguration, _ requests: Requests, _ responses: Responses, _ trust: Trust?,
+        _ session: Session
     ) {
         self.configuration = configuration
         self.requests = requests
         self.responses = responses
         self.trust = trust
-        ownTrust = own
         ownTypes = (responses.accepts, MediaType.acceptField(for: responses.accepts))
         self.session = session
     }
@@ -97,7 +94,7 @@ public struct Client<Requests: RequestFormat, Responses: ResponseFormat, Trust: 
     }
 }
 
-/// A client that encodes and decodes JSON and trusts the system's roots: the type of `Client("https://…")`.
+/// A client that encodes and decodes JSON, and leaves the trust to its session: the type of `Client("https://…")`.
 public typealias JSONClient = Client<JSON, JSON, SystemTrust>
 
 extension Client where Trust == SystemTrust {
@@ -113,7 +110,7 @@ extension Client where Trust == SystemTrust {
         _ configuration: ClientConfiguration, requests: Requests = JSON(), responses: Responses = JSON(),
         session: Session = .shared
     ) {
-        self.init(configuration, requests, responses, SystemTrust(), own: nil, session)
+        self.init(configuration, requests, responses, nil, session)
     }
 
     /// Creates a client from a base URL; the session's evaluator judges the servers.
@@ -126,7 +123,7 @@ extension Client where Trust == SystemTrust {
     public init(
         _ base: BaseURL, requests: Requests = JSON(), responses: Responses = JSON(), session: Session = .shared
     ) {
-        self.init(ClientConfiguration(base: base), requests, responses, SystemTrust(), own: nil, session)
+        self.init(ClientConfiguration(base: base), requests, responses, nil, session)
     }
 }
 
@@ -152,7 +149,7 @@ extension Client where Trust: PinningTrust {
                 "The base URL \(base) is http, but the client's evaluator pins, which requires TLS.",
                 hint: "Use an https base URL.")
         }
-        self.init(configuration, requests, responses, trust, own: trust, session)
+        self.init(configuration, requests, responses, trust, session)
     }
 
     /// Creates a client with a pinning evaluator, which requires an https base URL.

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-extension Client {
+extension APIClient {
     /// Downloads a resource of the API to a file, as ``Session/download(_:to:overwrite:expecting:options:)`` does.
     ///
     /// ```swift
@@ -31,7 +31,9 @@ extension Client {
             call, to: destination, overwrite: overwrite, expecting: checksum, downloadOptions: downloadOptions
         ).value
     }
+}
 
+extension Client {
     /// Resumes an interrupted download of the API, as ``Session/resume(from:request:options:)`` does.
     ///
     /// - Parameters:

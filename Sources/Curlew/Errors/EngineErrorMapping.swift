@@ -129,7 +129,7 @@ extension NetworkError {
                     hint: (cause as? any DetailedCause)?.hint
                         ?? "Check the URL's host, the server's chain and the roots you trust.", cause: cause)
             case .notEvaluated:
-                self = Meaning(.untrusted, "The server presented no certificate, so nothing was sent.")
+                self = Meaning(.untrusted, "The certificate of the server was not evaluated, so nothing was sent.")
             case .identityRefused(let alert, let hadIdentity, let authorities):
                 self = .identityRefused(alert, hadIdentity, authorities)
             default: self = Meaning(localOf: failure.reason)
@@ -153,7 +153,7 @@ extension NetworkError {
             default:
                 Meaning(
                     .connectionLost, "The body ends with the connection, and the server did not announce that end.",
-                    hint: "Without a TLS close_notify it may be truncated (RFC 8446 §6.1); let the server send a length.")
+                    hint: "Without a TLS close_notify it may be truncated (RFC 8446 §6.1); have the length sent.")
             }
         }
 
@@ -193,7 +193,7 @@ extension NetworkError {
             ]
             let wanted =
                 authorities.isEmpty
-                ? "" : " The server accepts certificates of \(authorities.prefix(5).joined(separator: "; ").escapingControls)."
+                ? "" : " Accepted issuers: \(authorities.prefix(5).joined(separator: "; ").escapingControls)."
             guard hadIdentity else {
                 return Meaning(
                     .tlsFailed, "The server requires a client certificate, but no identity was given.",
@@ -206,34 +206,10 @@ extension NetworkError {
         }
 
         private static func timedOut(
-            _ limit: EngineFailure.Limit, after nanoseconds: UInt64, of request: Request?
+            _ limit: TimeLimits.Kind, after nanoseconds: UInt64, of request: Request?
         ) -> Meaning {
-            let length = Duration.nanoseconds(Int64(clamping: nanoseconds))
-            func text(_ member: String) -> String { NetworkError.limit(member, length, of: request) }
-            return switch limit {
-            case .connect:
-                Meaning(
-                    .timedOut, "No connection was made within \(text("connect")).",
-                    hint: "Check that the host is up and that no firewall blocks it, or raise the limit.")
-            case .head:
-                Meaning(
-                    .timedOut, "No response head arrived within \(text("responseHead")).",
-                    hint: "The server is slow or busy; retry later, or raise the limit.")
-            case .idle:
-                Meaning(
-                    .timedOut, "No byte was sent or received for \(text("idle")).",
-                    hint: "The server or the network hangs; retry later, or raise the limit.")
-            case .slow(let bytes):
-                Meaning(
-                    .timedOut, "Fewer than \(ByteCount(bytes)) were transferred within \(text("minimumRate")).",
-                    hint:
-                        "The server or the network is slow. Retry later, or set `timeouts.minimumRate` to nil for a "
-                        + "stream whose elements are rare.")
-            case .total:
-                Meaning(
-                    .timedOut, NetworkError.totalTimeoutMessage(of: request, after: length),
-                    hint: "Raise the limit if the transfer may take longer.")
-            }
+            let (message, hint) = limit.explanation(.nanoseconds(Int64(clamping: nanoseconds)), of: request)
+            return Meaning(.timedOut, message, hint: hint)
         }
 
         private static func queueTimedOut(
@@ -270,7 +246,7 @@ extension NetworkError {
                     (.invalidResponse, nil)
                 case .connectionFailed:
                     (.connectionLost, "The server is shutting down the connection, or it violated HTTP/2.")
-                case .protocolViolation: (.invalidResponse, "The server or the client violated HTTP/2, or was flooded with frames.")
+                case .protocolViolation: (.invalidResponse, "One side violated HTTP/2, or was flooded with frames.")
                 case .streamReset, .streamClosed, .streamRefused:
                     (.connectionLost, "The server reset the HTTP/2 stream.")
                 case .truncated where phase == .receiving:

@@ -20,9 +20,7 @@ extension NetworkError {
     ///   - request: The request whose options override those of its session; nil if it is unknown.
     static func limit(_ member: String, _ length: Duration?, of request: Request?) -> String {
         let option =
-            if member == "total", request?.options.timeout != nil {
-                "`options.timeout`"
-            } else if request?.options.timeouts != nil {
+            if request?.options.timeouts.sets(member) == true {
                 "`options.timeouts.\(member)`"
             } else {
                 "`timeouts.\(member)` of the session"

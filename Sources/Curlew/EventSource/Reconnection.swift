@@ -70,7 +70,8 @@ extension EventSource {
         ///   - retryAfter: The wait that the server requested in a refused response.
         func wait(after failures: Int, retry: Duration?, retryAfter: Duration?) -> Duration {
             // A `retry` of zero must not make the source reconnect without a pause.
-            var wait = Swift.min(Swift.max(retry.map { Swift.max($0, Self.minimumRetry) } ?? delay, .zero), Self.maximumWait)
+            var wait = Swift.min(
+                Swift.max(retry.map { Swift.max($0, Self.minimumRetry) } ?? delay, .zero), Self.maximumWait)
             if failures > 1 {
                 let backoff = RetryPolicy.Backoff(
                     first: Swift.max(wait, Self.doublingBase), longest: Swift.min(longest, Self.maximumWait))

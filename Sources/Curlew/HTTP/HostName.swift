@@ -8,7 +8,8 @@
 /// refused, because different programs read them as different addresses.
 package enum HostName {
     /// Returns a name or an IPv4 address in normal form.
-    package static func normal(_ written: Substring, names: InternationalNames?) throws(InvalidURL.Reason) -> Substring {
+    package static func normal(_ written: Substring, names: InternationalNames?) throws(InvalidURL.Reason) -> Substring
+    {
         let bytes = written.utf8.span
         let allowed = Self.allowed
         var isASCII = true

@@ -10,10 +10,10 @@ struct DecimalDigits {
     var exponent = 0
     /// The number of digits of the mantissa.
     var count = 0
-    /// Whether further digits are not all zero.
+    /// Whether the digits after the mantissa are not all zero.
     var isCut = false
 
-    /// The nearest `Double`, ties to even; nil if these digits do not decide it, or the exponent is beyond the table.
+    /// The nearest `Double`, ties to even; nil if the digits do not determine it, or the exponent is beyond the table.
     var nearest: Double? {
         if mantissa == 0 { return isNegative ? -0.0 : 0.0 }
         if isCut { return nil }
@@ -28,7 +28,7 @@ struct DecimalDigits {
     /// Powers of ten that a `Double` holds exactly.
     private static let exact: [Double] = (0...22).map { (0..<$0).reduce(1.0) { value, _ in value * 10 } }
 
-    /// The algorithm of Eisel and Lemire: the product with a power of five of 128 bits; nil if that is too imprecise.
+    /// The result of the algorithm of Eisel and Lemire, with a power of five of 128 bits; nil if that is too imprecise.
     private var rounded: Double? {
         guard PowersOfFive.exponents ~= exponent else { return nil }
         let power = PowersOfFive.table[exponent - PowersOfFive.exponents.lowerBound]
@@ -36,7 +36,7 @@ struct DecimalDigits {
         let digits = mantissa << UInt64(shift)
         let (high, low) = digits.multipliedFullWidth(by: UInt64(truncatingIfNeeded: power >> 64))
         var (upper, lower) = (high, low)
-        // The lower half of the power matters only where the bits behind the result are all ones.
+        // The lower half of the power matters only if the bits below the result are all ones.
         if upper & 0x1FF == 0x1FF {
             let more = digits.multipliedFullWidth(by: UInt64(truncatingIfNeeded: power)).high
             let (sum, isOver) = lower.addingReportingOverflow(more)
@@ -50,7 +50,7 @@ struct DecimalDigits {
         let binary = (217_706 * exponent) >> 16 + 64 - shift + top
         var biased = binary + 1023 - 1
         guard biased > 0, biased < 2046 else { return nil }
-        // Halfway between two: to even, if the product was exact.
+        // The value is halfway between two doubles: round to even if the product was exact.
         if lower <= 1, -4...23 ~= exponent, significand & 3 == 1, significand << UInt64(top + 9) == upper {
             significand &= ~1
         }
@@ -64,7 +64,7 @@ struct DecimalDigits {
         return Double(bitPattern: bits)
     }
 
-    /// The size of a whole number, if 128 bits hold it.
+    /// Returns the magnitude of a whole number; nil if 128 bits cannot hold it.
     ///
     /// - Parameter digits: All digits without the point; the mantissa has only the first 19.
     static func whole(_ digits: some Sequence<UInt8>, exponent: Int) -> UInt128? {

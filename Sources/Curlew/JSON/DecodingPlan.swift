@@ -12,7 +12,7 @@ final class DecodingPlan: Sendable {
 
         var isSnake: Bool { if case .snakeCase = self { true } else { false } }
 
-        /// The text of the key for a name.
+        /// Returns the text of the key for a name.
         ///
         /// - Parameter path: The path of the object, for a custom conversion.
         func converted(_ name: String, in path: [any CodingKey]) -> String {
@@ -38,7 +38,7 @@ final class DecodingPlan: Sendable {
             }
     }
 
-    /// Whether these options allow direct decoding of a type.
+    /// Returns whether these options allow direct decoding of a type.
     func isDirect(_ type: Any.Type) -> Bool {
         if case .deferredToData = options.dataDecodingStrategy { return type != Data.self }
         return true
@@ -47,7 +47,7 @@ final class DecodingPlan: Sendable {
     /// Whether names are converted to keys.
     var converts: Bool { if case .unchanged = keys { false } else { true } }
 
-    /// The non-finite number of a string, by the strategy.
+    /// Returns the non-finite number for a string according to the strategy; nil for other strings.
     func nonConforming(_ text: String) -> Double? {
         guard case .convertFromString(let positive, let negative, let nan) = options.nonConformingFloatDecodingStrategy
         else { return nil }

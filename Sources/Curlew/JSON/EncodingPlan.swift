@@ -22,13 +22,13 @@ final class EncodingPlan: Sendable {
     /// Whether the complete text is rewritten at the end.
     var isRewritten: Bool { isPretty || isSorted }
 
-    /// Whether these options allow direct encoding of a type.
+    /// Returns whether these options allow direct encoding of a type.
     func isDirect(_ type: Any.Type) -> Bool {
         if case .deferredToData = options.dataEncodingStrategy { return type != Data.self }
         return true
     }
 
-    /// A key's name in the text.
+    /// Returns the name of a key in the text.
     func keys(_ name: String, _ path: [any CodingKey]) -> String {
         switch options.keyEncodingStrategy {
         case .useDefaultKeys: name
@@ -38,7 +38,7 @@ final class EncodingPlan: Sendable {
         }
     }
 
-    /// The string of a non-finite number, by the strategy.
+    /// Returns the string for a non-finite number according to the strategy.
     func nonConforming(_ value: Double) -> String? {
         guard case .convertToString(let positive, let negative, let nan) = options.nonConformingFloatEncodingStrategy
         else { return nil }

@@ -3,16 +3,18 @@
 
 internal import FoundationEssentials
 
-/// Dates as text (ISO 8601, RFC 3339): the common form here, the others by Foundation.
+/// Dates as text (ISO 8601, RFC 3339); this type parses the common form, and Foundation parses the others.
 enum ISODate {
-    /// A date such as `2026-11-24T18:30:00Z`, with or without a fraction, in UTC or with an offset; nil if invalid.
+    /// Parses a date such as `2026-11-24T18:30:00Z`, with an optional fraction, in UTC or with an offset.
+    ///
+    /// - Returns: The date; nil if the text is invalid.
     static func date(_ text: String) -> Date? {
         var text = text
         if let date = text.withUTF8({ common($0.span) }) { return date }
         return foundation(text)
     }
 
-    /// Forms that only Foundation reads, without text after the zone.
+    /// Parses forms that only Foundation supports, and refuses text after the zone.
     private static func foundation(_ text: String) -> Date? {
         guard let last = text.utf8.last,
             ByteSet.digits.contains(last) || last | 0x20 == UInt8(ascii: "z") || last == 0x54 || last == 0x43
@@ -22,7 +24,7 @@ enum ISODate {
             ?? (try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text))
     }
 
-    /// A date in the form of RFC 3339 §5.6 with a capital T and Z, in the Gregorian calendar; nil for all others.
+    /// Parses a Gregorian date in the form of RFC 3339 §5.6 with a capital T and Z; returns nil for other forms.
     private static func common(_ text: Span<UInt8>) -> Date? {
         func number(_ start: Int, _ count: Int) -> Int? {
             var value = 0
@@ -76,19 +78,19 @@ enum ISODate {
         }
     }
 
-    /// Days since 1970-01-01, in years that begin in March, so that the leap day is the last one.
+    /// Returns the days since 1970-01-01; counts years from March, so that the leap day is the last day of a year.
     static func dayNumber(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let year = month > 2 ? year : year - 1
         let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
         return year * 365 + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
     }
 
-    /// A date in whole seconds, rounded down, as Foundation's coders write it.
+    /// Returns a date in whole seconds, rounded down, in the form of Foundation's coders.
     ///
-    /// - Parameter withMilliseconds: Whether milliseconds are written where there are any.
+    /// - Parameter withMilliseconds: Whether the text contains milliseconds that are not zero.
     static func text(_ date: Date, withMilliseconds: Bool = false) -> String {
         let time = date.timeIntervalSince1970
-        // Outside the years with four digits in the Gregorian calendar.
+        // The date is outside the Gregorian years with four digits.
         guard time >= firstCommon, time < lastCommon else { return date.formatted(.iso8601) }
         // A fraction of less than half a microsecond is a rounding error of `Double`.
         let thousandths = Int((time * 1000 + 0.0005).rounded(.down))
@@ -123,7 +125,7 @@ enum ISODate {
         value >= 0 ? value / divisor : (value - divisor + 1) / divisor
     }
 
-    /// The date of a day since 1970-01-01, in years that begin in March.
+    /// Returns the date for a number of days since 1970-01-01; counts years from March.
     private static func civil(_ day: Int) -> (year: Int, month: Int, day: Int) {
         let days = day + 719_468
         let era = floor(days, 146_097)

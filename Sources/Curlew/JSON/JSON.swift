@@ -3,11 +3,11 @@
 
 public import FoundationEssentials
 
-/// JSON (RFC 8259), both ways: any `Codable` type, several times as fast as with Foundation's coders.
+/// A JSON format (RFC 8259) that encodes and decodes any `Codable` type, several times as fast as Foundation's coders.
 ///
 /// The options have the names and meanings that they have in `JSONDecoder` and `JSONEncoder`. The results are the same
-/// but for the cases in the table of `Documentation/JSON.md`. It is the format of a client unless another one is given,
-/// and works alone:
+/// except for the cases in the table of `Documentation/JSON.md`. A client uses this format unless another one is given.
+/// It also works without a client:
 ///
 /// ```swift
 /// let json = JSON { encoder, decoder in
@@ -35,7 +35,7 @@ public struct JSON: Sendable {
     /// Texts to skip in front of the JSON.
     let prefixes: [String]
 
-    /// JSON with the default options, or by coders of Foundation.
+    /// Creates a format with the default options, or with coders of Foundation.
     ///
     /// - Parameters:
     ///   - encoder: Foundation's encoder; nil for Curlew's. Do not change it afterwards.
@@ -47,12 +47,13 @@ public struct JSON: Sendable {
         self.prefixes = prefixes
     }
 
-    /// JSON with options, which the closure sets.
+    /// Creates a format with options that a closure sets.
     ///
     /// - Parameters:
     ///   - prefixes: Texts to skip in front of the JSON.
-    ///   - configure: Gets the default options. Called once, before this returns.
-    /// - Throws: What the closure throws.
+    ///   - configure: A closure that receives the default options and changes them. It is called once, before the
+    ///     initializer returns.
+    /// - Throws: The error of the closure.
     public init(
         stripping prefixes: [String] = [],
         configure: (_ encoder: inout EncodingOptions, _ decoder: inout DecodingOptions) throws -> Void
@@ -67,10 +68,10 @@ public struct JSON: Sendable {
     private static let defaultDecoding = Decoding.own(DecodingPool(DecodingPlan(DecodingOptions())))
     private static let defaultEncoding = Encoding.own(EncodingPool(EncodingPlan(EncodingOptions())))
 
-    /// JSON with the default options.
+    /// The format with the default options.
     static let standard = JSON()
 
-    /// JSON as most services on the web write it: names in snake case, dates as text (ISO 8601, RFC 3339).
+    /// The format of most web services: names in snake case, dates as text (ISO 8601, RFC 3339).
     ///
     /// Names convert as in Foundation: `user_id` becomes `userId`, so a property `userID` needs a coding key. The
     /// decoder reads dates with and without fractions of a second. The encoder writes milliseconds only where a date
@@ -85,14 +86,14 @@ public struct JSON: Sendable {
         }
     }
 
-    /// What servers put before JSON so that a page of another site cannot run it as a script: `)]}'`, `for(;;);`,
-    /// `while(1);`.
+    /// Prefixes that prevent a page of another site from running the JSON of a server as a script, such as `)]}'`,
+    /// `for(;;);` and `while(1);`.
     public static let guardPrefixes = [")]}',", ")]}'", "for(;;);", "for (;;);", "while(1);", "while (1);", "{}&&"]
 
     /// Encodes a value as UTF-8.
     ///
     /// - Returns: The text, without white space unless an option asks for it.
-    /// - Throws: `EncodingError`, with the path of the value; or what the value's own encoding throws.
+    /// - Throws: `EncodingError`, with the path of the value; or the error of the value's own encoding.
     public func encode(_ value: some Encodable) throws -> Data {
         switch encoding {
         case .own(let pool): try pool.encode(value) { Data($0) }
@@ -122,7 +123,7 @@ public struct JSON: Sendable {
         }
     }
 
-    /// A text without its byte order mark and without the longest prefix that matches.
+    /// Returns a text without its byte order mark and without the longest prefix that matches.
     func stripped(_ text: Data) -> Data {
         let text = text.starts(with: JSONEncodings.mark) ? Data(text.dropFirst(JSONEncodings.mark.count)) : text
         let start = text.drop(while: \.isBlank)
@@ -132,17 +133,17 @@ public struct JSON: Sendable {
 }
 
 extension JSON {
-    /// How values are read: the options of `JSONDecoder`, by the same names and with the same defaults.
+    /// The options of `JSONDecoder`, with the same names and the same defaults.
     public struct DecodingOptions: Sendable {
-        /// How a `Date` is read; seconds since 2001 by default.
+        /// The strategy that decodes a `Date`; seconds since 2001 by default.
         ///
-        /// `.iso8601` reads fractions of a second, too, and offsets from UTC.
+        /// `.iso8601` also accepts fractions of a second and offsets from UTC.
         public var dateDecodingStrategy: JSONDecoder.DateDecodingStrategy = .deferredToDate
-        /// How `Data` is read; Base64 by default.
+        /// The strategy that decodes `Data`; Base64 by default.
         public var dataDecodingStrategy: JSONDecoder.DataDecodingStrategy = .base64
         /// Strings that decode as infinities and NaN; by default such a string is an error.
         public var nonConformingFloatDecodingStrategy: JSONDecoder.NonConformingFloatDecodingStrategy = .throw
-        /// How names become keys; by default a name is the key.
+        /// The strategy that converts names to keys; by default a name is the key.
         ///
         /// Names in dictionaries stay as they are.
         public var keyDecodingStrategy: JSONDecoder.KeyDecodingStrategy = .useDefaultKeys
@@ -176,17 +177,17 @@ extension JSON {
         }
     }
 
-    /// How values are written: the options of `JSONEncoder`, by the same names and with the same defaults.
+    /// The options of `JSONEncoder`, with the same names and the same defaults.
     public struct EncodingOptions: Sendable {
         /// Options for indentation, sorted names and unescaped slashes; by default the text is compact.
         public var outputFormatting: JSONEncoder.OutputFormatting = []
-        /// How a `Date` is written; seconds since 2001 by default.
+        /// The strategy that encodes a `Date`; seconds since 2001 by default.
         public var dateEncodingStrategy: JSONEncoder.DateEncodingStrategy = .deferredToDate
-        /// How `Data` is written; Base64 by default.
+        /// The strategy that encodes `Data`; Base64 by default.
         public var dataEncodingStrategy: JSONEncoder.DataEncodingStrategy = .base64
         /// Strings that stand for infinities and NaN; by default such a number is an error.
         public var nonConformingFloatEncodingStrategy: JSONEncoder.NonConformingFloatEncodingStrategy = .throw
-        /// How keys become names; by default a key is the name.
+        /// The strategy that converts keys to names; by default a key is the name.
         ///
         /// Keys of dictionaries stay as they are.
         public var keyEncodingStrategy: JSONEncoder.KeyEncodingStrategy = .useDefaultKeys

@@ -8,7 +8,7 @@ enum JSONEncodings {
     /// Bytes of UTF-8's byte order mark.
     static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// A text in UTF-16 or UTF-32 as UTF-8; nil when it is in UTF-8 already.
+    /// Converts a text in UTF-16 or UTF-32 to UTF-8; returns nil when the text is already in UTF-8.
     /// - Throws: `JSONFlaw` if the text is not well-formed.
     static func utf8(_ text: some Collection<UInt8>) throws(JSONFlaw) -> [UInt8]? {
         // Most texts begin with two characters of ASCII, each in a byte.
@@ -21,7 +21,7 @@ enum JSONEncodings {
         return Array(text.utf8)
     }
 
-    /// The encoding and the length of the byte order mark; nil for UTF-8.
+    /// Returns the encoding and the length of the byte order mark; nil for UTF-8.
     ///
     /// JSON begins with an ASCII character and contains no NUL (RFC 4627 §3).
     private static func encoding(of start: [UInt8]) -> (String.Encoding, mark: Int)? {

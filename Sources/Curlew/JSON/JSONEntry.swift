@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// One value or one name in the index of a text of JSON: what it is, where it stands, and where it ends.
+/// One value or one name in the index of a JSON text: its kind, its offset and its end.
 ///
-/// The index of `{"a":[1]}` is: object, name, array, number. A name stands in front of its value. A container is
+/// The index of `{"a":[1]}` is: object, name, array, number. A name precedes its value. A container is
 /// followed by its contents and stores the index of the entry after them, so that a reader can skip it.
 struct JSONEntry {
     enum Kind: UInt64 {
@@ -21,14 +21,14 @@ struct JSONEntry {
         case array, object
     }
 
-    /// From the lowest bit: 4 bits of kind, 28 bits of length or of the entry behind a container, 32 bits of offset.
+    /// From the lowest bit: 4 bits of kind, 28 bits of length or of the entry after a container, 32 bits of offset.
     var bits: UInt64
 
     init(bits: UInt64) {
         self.bits = bits
     }
 
-    /// - Parameter extent: The length in bytes, or the entry behind a container; at most ``JSONLimits/count``.
+    /// - Parameter extent: The length in bytes or the index of the entry after a container, up to ``JSONLimits/count``.
     init(_ kind: Kind, offset: Int, extent: Int) {
         bits = kind.rawValue | UInt64(truncatingIfNeeded: extent) << 4 | UInt64(truncatingIfNeeded: offset) << 32
     }
@@ -37,13 +37,13 @@ struct JSONEntry {
 
     var kind: Kind { Kind(rawValue: code) ?? .null }
 
-    /// Where it begins: behind the quotation mark of a string.
+    /// The offset of the first byte; for a string, the byte after its quotation mark.
     var offset: Int { Int(truncatingIfNeeded: bits >> 32) }
 
-    /// How many bytes a string or number has.
+    /// The length of a string or a number in bytes.
     var length: Int { Int(truncatingIfNeeded: bits >> 4) & JSONLimits.count }
 
-    /// The entry behind all that a container holds.
+    /// The index of the entry after the contents of a container.
     var next: Int { length }
 
     var isContainer: Bool { code >= Kind.array.rawValue }
@@ -56,7 +56,7 @@ struct JSONEntry {
 }
 
 extension JSONEntry.Kind {
-    /// What it is, in the words of Foundation's decoder.
+    /// The name of the kind in the error messages of Foundation's decoder.
     var noun: String {
         switch self {
         case .null: "null"

@@ -1,12 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A short piece of a JSON text, valid or not, without the values of secrets.
+/// A short excerpt of a JSON text, valid or not, without the values of secrets.
 enum JSONExcerpt {
-    /// The number of bytes before and after the place.
+    /// The number of bytes before and after the position.
     private static let reach = 32
 
-    /// The text around a byte, on one line, without the values of secrets.
+    /// Returns the text around a byte, on one line, without the values of secrets.
     ///
     /// Scans the text from its start, because the name before a value says whether it is a secret.
     static func text(around offset: Int, of text: Span<UInt8>) -> String {
@@ -26,7 +26,7 @@ enum JSONExcerpt {
             + (window.upperBound < text.count ? "…" : "")
     }
 
-    /// Whether a member's name marks its value as a secret.
+    /// Returns whether a member's name marks its value as a secret.
     static func isSecret(_ name: some Sequence<UInt8>) -> Bool {
         // An escape may hide a letter.
         if name.contains(UInt8(ascii: "\\")) { return true }
@@ -51,7 +51,7 @@ enum JSONExcerpt {
     private struct Tokens {
         private var place = 0
         private var depth = 0
-        /// The depth around the open secret container; nil if there is none.
+        /// The depth around the open secret container; nil if no secret container is open.
         private var secretDepth: Int?
         private var lastString: Range<Int>?
         private var isSecretNext = false

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JSON {
-    /// Where and why decoding failed in a text of JSON: the `underlyingError` of a `DecodingError`.
+    /// The position and the reason of a decoding failure in a JSON text: the `underlyingError` of a `DecodingError`.
     ///
     /// ```swift
     /// do {
@@ -23,9 +23,9 @@ extension JSON {
         public let line: Int
         /// The column, from 1, in Unicode scalars.
         public let column: Int
-        /// The text around the place on one line: 32 bytes before it and 32 behind it, with “…” where more follows.
+        /// The text around the position on one line: 32 bytes before and 32 after it, with “…” where the text is cut.
         ///
-        /// Values of members whose names speak of secrets, such as `password`, are `<redacted>`.
+        /// Values of members with names of secrets, such as `password`, are `<redacted>`.
         public let excerpt: String
         /// The category of the failure, which selects the message of a `NetworkError`.
         let kind: Kind
@@ -33,13 +33,13 @@ extension JSON {
         enum Kind: Sendable, Hashable {
             /// The text is not JSON.
             case syntax
-            /// The text is larger or nested more deeply than the decoder reads.
+            /// The text exceeds the decoder's limit of size or of nested levels.
             case limit
             /// An array has no more elements.
             case end
-            /// A number that its type cannot hold.
+            /// The type cannot hold a number.
             case range
-            /// A value of another kind than the type expects, or one that the type refuses.
+            /// A value has another kind than the type expects, or the type refuses it.
             case value
         }
 
@@ -66,12 +66,12 @@ extension JSONFlaw.Reason {
 }
 
 extension JSON.Fault {
-    /// The reason of errors that types throw themselves, whose words may quote the text.
+    /// The reason for errors that types throw themselves; their own messages may quote the text.
     static let refusal = "the value is malformed or out of range"
 }
 
 extension DecodingError {
-    /// A text that is not JSON.
+    /// Creates the error for a text that is not JSON.
     init(_ flaw: JSONFlaw, in text: Span<UInt8>) {
         let fault = JSON.Fault("\(flaw.reason)", flaw.reason.kind, at: flaw.offset, in: text)
         self = .dataCorrupted(
@@ -82,9 +82,9 @@ extension DecodingError {
 }
 
 extension JSON.Fault: CustomStringConvertible {
-    /// The place, the reason and the excerpt.
+    /// The position, the reason and the excerpt.
     public var description: String { "\(place): \(reason), near `\(excerpt)`" }
 
-    /// "line 4, column 17"; without the line in texts of one line, and in the first.
+    /// The position, such as "line 4, column 17"; positions in the first line omit the line.
     var place: String { line > 1 ? "line \(line), column \(column)" : "column \(column)" }
 }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// An error in a JSON text and its byte offset, as the index pass throws it.
+/// An error that the index pass throws: a flaw of a JSON text and its byte offset.
 struct JSONFlaw: Error, Hashable {
     enum Reason: Hashable {
         case empty
@@ -53,9 +53,9 @@ extension JSONFlaw.Reason: CustomStringConvertible {
     }
 }
 
-/// The place of a value that could not be decoded; becomes a ``JSON/Fault`` when its error leaves the decoder.
+/// The position of a value that could not be decoded; it becomes a ``JSON/Fault`` when its error leaves the decoder.
 ///
-/// Types that try one type after another catch most errors, so line and column are computed only at the end.
+/// Types that attempt several types in turn catch most errors, so line and column are computed only at the end.
 struct JSONMark: Error {
     let reason: String
     let kind: JSON.Fault.Kind
@@ -64,10 +64,10 @@ struct JSONMark: Error {
 
 /// The limits of a JSON text.
 enum JSONLimits {
-    /// Nested arrays and objects, as in Foundation's coders.
+    /// The maximum number of nested arrays and objects, as in Foundation's coders.
     static let depth = 512
-    /// Bytes of a text: offsets have 32 bits.
+    /// The maximum number of bytes of a text, because offsets have 32 bits.
     static let bytes = Int(UInt32.max)
-    /// Values of a text, and bytes of a string: both have 28 bits.
+    /// The maximum number of values of a text and of bytes of a string, because both have 28 bits.
     static let count = 1 << 28 - 1
 }

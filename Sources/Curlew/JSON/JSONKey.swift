@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A key of a coding path that belongs to no `CodingKey` type of the caller: an index, a name of the text, `super`.
+/// A key of a coding path that has no `CodingKey` type of the caller: an index, a name in the text, or `super`.
 struct JSONKey: CodingKey, Hashable {
     let stringValue: String
     let intValue: Int?
@@ -18,7 +18,7 @@ struct JSONKey: CodingKey, Hashable {
         self.intValue = intValue
     }
 
-    /// An element of an array.
+    /// Creates the key of an element of an array.
     init(index: Int) {
         stringValue = "Index \(index)"
         intValue = index

@@ -7,13 +7,13 @@ extension JSONValue {
     /// ```swift
     /// let value = try JSONValue(parsing: #"{"size": 3}"#.utf8)
     /// ```
-    /// - Parameter bytes: As in ``JSON/decode(_:from:)``.
+    /// - Parameter bytes: A text in UTF-8, UTF-16 or UTF-32, as in ``JSON/decode(_:from:)``.
     /// - Throws: `DecodingError`, with a ``JSON/Fault``: the text is not JSON, or a number is beyond `Double`.
     public init(parsing bytes: some Collection<UInt8>) throws { self = try JSON.standard.decode(from: bytes) }
 }
 
 extension JSONValue: Codable {
-    /// Decodes any value, by a decoder other than that of ``JSON``, which does not call this.
+    /// Decodes any value with a decoder other than that of ``JSON``, which does not call this initializer.
     ///
     /// Other decoders are slow for deep values, so the limit is 64 levels.
     /// - Throws: `DecodingError` for a value that JSON does not have, such as a date of a property list or a number
@@ -22,10 +22,10 @@ extension JSONValue: Codable {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
             self = .null
-            // Before the scalars: each refused type costs time, and containers are only two types.
+            // Attempt containers before scalars: each refused type costs time, and there are only two container types.
         } else if (try? decoder.container(keyedBy: Name.self)) != nil {
             try Self.check(decoder.codingPath)
-            // As a dictionary, because the decoder's key strategy does not apply to its keys.
+            // Decode a dictionary, because the decoder's key strategy does not apply to its keys.
             self = .object(try container.decode([String: JSONValue].self))
         } else if var elements = try? decoder.unkeyedContainer() {
             try Self.check(decoder.codingPath)
@@ -57,7 +57,7 @@ extension JSONValue: Codable {
     private enum Name: CodingKey {}
 
     /// Encodes the value.
-    /// - Throws: The encoder's error, such as ``JSON``'s for a number that is not finite.
+    /// - Throws: The encoder's error, such as that of ``JSON`` for a number that is not finite.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
@@ -108,13 +108,13 @@ extension JSONValue: CustomStringConvertible {
         }
     }
 
-    /// A number without ".0", as it is encoded.
+    /// Returns the encoded text of a number, without ".0".
     private static func text(of number: Double) -> String {
         let text = "\(number)"
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 
-    /// A string with the escapes that it needs (RFC 8259 §7).
+    /// Writes a string with the required escapes (RFC 8259 §7).
     private static func write(_ string: String, to text: inout String) {
         text += "\""
         for scalar in string.unicodeScalars {

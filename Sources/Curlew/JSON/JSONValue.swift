@@ -18,7 +18,7 @@ public enum JSONValue: Sendable {
     case bool(Bool)
     /// A whole number.
     case integer(Int64)
-    /// A whole number from zero; it may exceed the largest `Int64`.
+    /// A whole number that is not negative; it may exceed the largest `Int64`.
     case unsigned(UInt64)
     /// Any number; one that is not finite cannot be encoded.
     case number(Double)
@@ -29,7 +29,7 @@ public enum JSONValue: Sendable {
     /// Members by name.
     case object([String: JSONValue])
 
-    /// Which nulls are removed.
+    /// The containers from which nulls are removed.
     public enum Containers: Sendable, Hashable, CaseIterable {
         /// Members of objects.
         case objects
@@ -37,7 +37,7 @@ public enum JSONValue: Sendable {
         case objectsAndArrays
     }
 
-    /// The value without nulls, at any depth; a top-level `null` is unchanged.
+    /// Returns the value without nulls at any depth; a top-level `null` is unchanged.
     ///
     /// - Parameter containers: The containers that lose their nulls; objects by default.
     public func removingNulls(from containers: Containers = .objects) -> JSONValue {
@@ -64,13 +64,13 @@ extension JSONValue {
         return elements[index]
     }
 
-    /// Whether it is `null`.
+    /// Whether the value is `null`.
     public var isNull: Bool { if case .null = self { true } else { false } }
 
-    /// The truth value, if it is one.
+    /// The truth value; nil if the value is not one.
     public var asBool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
-    /// The whole number, if it is one that `Int` can hold; 2.0 is 2.
+    /// The whole number, such as 2 for 2.0; nil if the value is not a whole number that `Int` can hold.
     public var asInt: Int? {
         switch numeral {
         case .integer(let value): Int(exactly: value)
@@ -78,7 +78,7 @@ extension JSONValue {
         }
     }
 
-    /// The number, if it is one; the nearest `Double` of integers beyond 2⁵³.
+    /// The number, rounded to the nearest `Double` for integers beyond 2⁵³; nil if the value is not a number.
     public var asDouble: Double? {
         switch numeral {
         case .integer(let value): Double(value)
@@ -88,13 +88,13 @@ extension JSONValue {
         }
     }
 
-    /// The text, if it is one.
+    /// The text; nil if the value is not a text.
     public var asString: String? { if case .string(let value) = self { value } else { nil } }
 
-    /// The elements, if it is an array.
+    /// The elements; nil if the value is not an array.
     public var asArray: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
 
-    /// The members, if it is an object.
+    /// The members; nil if the value is not an object.
     public var asObject: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
 }
 
@@ -104,7 +104,7 @@ extension JSONValue: Hashable {
         case integer(Int64)
         /// Beyond `Int64`.
         case unsigned(UInt64)
-        /// No whole number of 64 bits.
+        /// A number that is not a whole number of 64 bits.
         case real(Double)
     }
 
@@ -118,7 +118,7 @@ extension JSONValue: Hashable {
         }
     }
 
-    /// Whether both values are equal; numbers are compared by value, objects without regard to order.
+    /// Returns whether both values are equal; numbers are compared by value, and the order of members does not count.
     public static func == (one: JSONValue, other: JSONValue) -> Bool {
         switch (one, other) {
         case (.null, .null): true
@@ -146,17 +146,17 @@ extension JSONValue: Hashable {
 extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    /// `null`.
+    /// Creates `null`.
     public init(nilLiteral: ()) { self = .null }
-    /// A truth value.
+    /// Creates a truth value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// A whole number.
+    /// Creates a whole number.
     public init(integerLiteral value: Int64) { self = .integer(value) }
-    /// A number.
+    /// Creates a number.
     public init(floatLiteral value: Double) { self = .number(value) }
-    /// A text.
+    /// Creates a text.
     public init(stringLiteral value: String) { self = .string(value) }
-    /// A list.
+    /// Creates an array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
     /// Members by name; the last of several members with one name counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {

@@ -18,7 +18,7 @@ enum PowersOfFive {
     /// Words of 32 bits, the lowest first.
     private typealias Words = [UInt64]
 
-    /// 5 to an exponent, by repeated multiplication.
+    /// Computes 5 to an exponent by repeated multiplication.
     private static func words(_ exponent: Int) -> Words {
         var words: Words = [1]
         for _ in 0..<exponent {
@@ -44,7 +44,7 @@ enum PowersOfFive {
         return (0..<128).reduce(0) { $0 << 1 | (top >= $1 && bit(top - $1, of: words) ? 1 : 0) }
     }
 
-    /// 1 over 5 to an exponent, by long division in base 2.
+    /// Computes 1 over 5 to an exponent by long division in base 2.
     private static func reciprocal(_ exponent: Int) -> UInt128 {
         let divisor = words(exponent) + [0]
         var rest: Words = Array(repeating: 0, count: divisor.count)

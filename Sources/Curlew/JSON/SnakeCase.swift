@@ -3,7 +3,7 @@
 
 /// Names in snake case and in camel case, by the rules of Foundation's coders.
 enum SnakeCase {
-    /// `first_name` → `firstName`.
+    /// Converts `first_name` to `firstName`.
     ///
     /// Leading and trailing underscores stay; a name without inner underscores is unchanged.
     static func camel(_ name: String) -> String {
@@ -18,7 +18,7 @@ enum SnakeCase {
         return name[..<first] + core + name[name.index(after: last)...]
     }
 
-    /// `firstName` → `first_name`.
+    /// Converts `firstName` to `first_name`.
     ///
     /// A run of capitals is one word, except that its last letter begins the next word: `myURLParser` →
     /// `my_url_parser`.

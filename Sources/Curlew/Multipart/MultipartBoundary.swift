@@ -5,7 +5,9 @@ extension MultipartForm {
     /// The delimiter between the parts of a multipart body (RFC 2046 §5.1.1).
     ///
     /// ```swift
-    /// let form = MultipartForm(boundary: MultipartForm.Boundary("for a test") ?? MultipartForm.Boundary()) { MultipartForm.Part("a", "1") }
+    /// let form = MultipartForm(boundary: MultipartForm.Boundary("for a test") ?? MultipartForm.Boundary()) {
+    ///     MultipartForm.Part("a", "1")
+    /// }
     /// ```
     public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         /// The boundary, without the leading hyphens.

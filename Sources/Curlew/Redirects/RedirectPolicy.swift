@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which redirects are followed, and which fields are sent to another origin.
+/// The rules that select the redirects to follow and the fields to send to another origin.
 ///
 /// A policy follows responses with status 301, 302, 303, 307 and 308 and a `Location` (RFC 9110 §15.4), each by a new
 /// request. 301 and 302 turn POST into GET, 303 turns every method but HEAD into GET, and 307 and 308 change neither

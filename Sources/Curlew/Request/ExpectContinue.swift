@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Request {
-    /// Which request bodies wait for an interim response of the server (`Expect: 100-continue`, RFC 9110 §10.1.1), over
-    /// HTTP/1.1.
+    /// The request bodies that wait for an interim response of the server (`Expect: 100-continue`, RFC 9110 §10.1.1),
+    /// over HTTP/1.1.
     ///
     /// A server can then refuse the request before the body is sent. If the server sends no response within
     /// `http.expectContinueTimeout`, the body is sent. If the server responds with 417, the request is sent again
@@ -29,7 +29,7 @@ extension Request {
 }
 
 extension Request {
-    /// Which connection serves a request.
+    /// The kind of connection that serves a request.
     public enum ConnectionUse: String, Sendable, Hashable, Codable, CaseIterable {
         /// A connection of the session, which other requests use before, after or, over HTTP/2, at the same time.
         ///

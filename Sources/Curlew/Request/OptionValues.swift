@@ -4,7 +4,6 @@
 /// The options that few requests set; nil means unset.
 struct OptionValues: Hashable, Codable, Sendable {
     var timeouts: Timeouts?
-    var timeout: Duration?
     var responseLimit: ByteCount?
     var decompression: Request.Decompression?
     var compression: Request.Compression?
@@ -20,19 +19,13 @@ struct OptionValues: Hashable, Codable, Sendable {
     /// Returns these values, overridden by those that `other` sets.
     func merging(_ other: OptionValues) -> OptionValues {
         OptionValues(
-            timeouts: other.timeouts ?? timeouts, timeout: other.timeout ?? (other.timeouts == nil ? timeout : nil),
+            timeouts: other.timeouts.map { timeouts?.merging($0) ?? $0 } ?? timeouts,
             responseLimit: other.responseLimit ?? responseLimit, decompression: other.decompression ?? decompression,
             compression: other.compression ?? compression, expectContinue: other.expectContinue ?? expectContinue,
             connection: other.connection ?? connection, redirects: other.redirects ?? redirects,
             statuses: other.statuses ?? statuses, accepting: other.accepting ?? accepting,
             bandwidth: bandwidth?.merging(other.bandwidth) ?? other.bandwidth, retry: other.retry ?? retry,
             isAnonymous: other.isAnonymous ?? isAnonymous)
-    }
-
-    /// All values but `timeout`, which is encoded in seconds.
-    enum CodingKeys: CodingKey {
-        case timeouts, responseLimit, decompression, compression, expectContinue, connection, redirects,
-            statuses, accepting, bandwidth, retry, isAnonymous
     }
 }
 
@@ -43,9 +36,9 @@ extension Request.Options: ExpressibleByArrayLiteral {
     }
 
     /// Limits the duration of the whole transfer; the other timeouts stay.
-    public static func timeout(_ total: Duration) -> Self { made { $0.timeout = total } }
+    public static func timeout(_ total: Duration) -> Self { made { $0.timeouts.total = total } }
 
-    /// Sets all timeouts.
+    /// Sets the timeouts whose members are set.
     public static func timeouts(_ timeouts: Timeouts) -> Self { made { $0.timeouts = timeouts } }
 
     /// Sets the priority of the request.
@@ -101,7 +94,7 @@ extension Request.Options: ExpressibleByArrayLiteral {
 }
 
 extension Request.Options: Codable {
-    private enum CodingKeys: CodingKey { case priority, label, timeout }
+    private enum CodingKeys: CodingKey { case priority, label }
 
     /// Decodes options, times in seconds; a missing key leaves its option unset.
     /// - Throws: `DecodingError` for an invalid value.
@@ -113,7 +106,6 @@ extension Request.Options: Codable {
             priority = Request.Priority(rawValue: rank)
         }
         label = try container.decodeIfPresent(String.self, forKey: .label)
-        timeout = try container.seconds(.timeout)
     }
 
     /// Encodes the options that are set, times in seconds.
@@ -123,6 +115,5 @@ extension Request.Options: Codable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(explicitPriority?.rawValue, forKey: .priority)
         try container.encodeIfPresent(label, forKey: .label)
-        try container.encodeIfPresent(timeout?.inSeconds, forKey: .timeout)
     }
 }

@@ -97,9 +97,9 @@ private struct CurlCommand {
     }
 
     private mutating func addTimeouts() {
-        let (timeouts, total) = (request.options.timeouts, request.options.timeout)
-        if let seconds = (timeouts?.connect).flatMap(Self.seconds) { add("--connect-timeout", seconds) }
-        if let seconds = (total ?? timeouts?.total).flatMap(Self.seconds) { add("--max-time", seconds) }
+        let timeouts = request.options.timeouts
+        if timeouts.sets("connect"), let seconds = Self.seconds(timeouts.connect) { add("--connect-timeout", seconds) }
+        if let seconds = timeouts.total.flatMap(Self.seconds) { add("--max-time", seconds) }
     }
 
     /// Returns seconds with up to three decimals, rounded up; nil for durations that curl rejects: zero, negative,

@@ -21,23 +21,18 @@ extension Request {
         /// The box keeps `Options` small, because requests are copied often and live in the frames of suspended tasks.
         private var box: Box?
 
-        /// Which requests start first when the session's limits make them wait; `.normal` unless set.
+        /// The order in which requests start when the session's limits make them wait; `.normal` unless set.
         public var priority: Priority {
             get { explicitPriority ?? .normal }
             set { explicitPriority = newValue }
         }
-        /// Timeouts for this request, replacing the session's as a whole.
-        public var timeouts: Timeouts? {
-            get { box?.values.timeouts }
-            set { values.timeouts = newValue }
+        /// Timeouts for this request; members that are not set are inherited from the client and the session.
+        public var timeouts: Timeouts {
+            get { box?.values.timeouts ?? Timeouts() }
+            set { values.timeouts = newValue == Timeouts() ? nil : newValue }
         }
-        /// The limit for the whole transfer, in place of `timeouts.total`; the other timeouts stay.
-        ///
-        /// When options are merged, `timeouts` of the overriding options replace it.
-        public var timeout: Duration? {
-            get { box?.values.timeout }
-            set { values.timeout = newValue }
-        }
+        /// The timeouts, or nil when no member is set.
+        var ownTimeouts: Timeouts? { box?.values.timeouts }
         /// How many decoded bytes of the response's body may be collected; nil for the session's limit.
         public var responseLimit: ByteCount? {
             get { box?.values.responseLimit }
@@ -64,7 +59,7 @@ extension Request {
             get { box?.values.connection ?? .shared }
             set { values.connection = newValue }
         }
-        /// Which redirects are followed; nil for the session's policy.
+        /// The policy for redirects; nil for the session's policy.
         public var redirects: RedirectPolicy? {
             get { box?.values.redirects }
             set { values.redirects = newValue }
@@ -88,7 +83,7 @@ extension Request {
             get { box?.values.isAnonymous ?? false }
             set { values.isAnonymous = newValue }
         }
-        /// Which statuses a client accepts as a success; nil for 200…299.
+        /// The statuses that a client accepts as a success; nil for 200…299.
         ///
         /// Only a ``Client`` checks it; a session returns every response.
         public var statuses: StatusSet? {
@@ -110,16 +105,20 @@ extension Request {
 
         /// Creates options; each member is unset unless given.
         public init(
-            timeouts: Timeouts? = nil, priority: Priority? = nil, label: String? = nil,
-            responseLimit: ByteCount? = nil, expectContinue: Request.ExpectContinue? = nil,
-            connection: Request.ConnectionUse? = nil, decompression: Request.Decompression? = nil,
-            compression: Request.Compression? = nil, redirects: RedirectPolicy? = nil
+            timeouts: Timeouts = Timeouts(), priority: Priority? = nil, label: String? = nil,
+            responseLimit: ByteCount? = nil, decompression: Request.Decompression? = nil,
+            compression: Request.Compression? = nil, expectContinue: Request.ExpectContinue? = nil,
+            connection: Request.ConnectionUse? = nil, redirects: RedirectPolicy? = nil, retry: RetryPolicy? = nil,
+            bandwidth: Request.BandwidthLimit? = nil, statuses: StatusSet? = nil, accepting: [MediaType]? = nil,
+            isAnonymous: Bool? = nil
         ) {
             explicitPriority = priority
             self.label = label
             values = OptionValues(
-                timeouts: timeouts, responseLimit: responseLimit, decompression: decompression,
-                compression: compression, expectContinue: expectContinue, connection: connection, redirects: redirects)
+                timeouts: timeouts == Timeouts() ? nil : timeouts, responseLimit: responseLimit,
+                decompression: decompression, compression: compression, expectContinue: expectContinue,
+                connection: connection, redirects: redirects, statuses: statuses, accepting: accepting,
+                bandwidth: bandwidth, retry: retry, isAnonymous: isAnonymous)
         }
 
         /// Returns these options, overridden by those that `other` sets.

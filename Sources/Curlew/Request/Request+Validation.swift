@@ -19,14 +19,10 @@ extension Request {
         }
         try checkMethodAndBody()
         for field in fields { try check(field) }
-        if let timeouts = options.timeouts, let name = timeouts.firstInvalid {
+        if let name = options.ownTimeouts?.firstInvalid {
             throw refused(
                 .option, "The timeout “\(name)” is not above zero.",
                 hint: name == "connect" ? "Set it to a time above zero." : "Use nil for no limit.")
-        }
-        if let timeout = options.timeout, timeout <= .zero {
-            throw refused(
-                .option, "options.timeout is not above zero.", hint: "Leave options.timeout unset for no limit.")
         }
         if let way = options.bandwidth?.firstInvalid {
             throw refused(.option, "The bandwidth limit for \(way) is not above zero.", hint: "Use nil for no limit.")
@@ -110,7 +106,7 @@ extension Request {
             switch name {
             case .contentLength: "The length is that of the body; give the body, or a stream with its length."
             case .transferEncoding: "A streamed body without a length is sent in chunks automatically."
-            case .host: "The host is that of the URL; put the name there."
+            case .host: "The host is that of the URL: put the virtual host there, and the address in `tcp.addresses`."
             default: nil
             }
         }

@@ -5,7 +5,8 @@ extension ResponseHead {
     /// The `Content-Disposition` of a response (RFC 6266): whether to save the body, and under which name.
     ///
     /// ```swift
-    /// let disposition = ResponseHead.ContentDisposition("attachment; filename=\"r.pdf\"; filename*=UTF-8''r%C3%A9sum%C3%A9.pdf")
+    /// let disposition = ResponseHead.ContentDisposition(
+    ///     "attachment; filename=\"r.pdf\"; filename*=UTF-8''r%C3%A9sum%C3%A9.pdf")
     /// print(disposition?.filename ?? "")   // résumé.pdf
     /// ```
     public struct ContentDisposition: Sendable, Hashable {

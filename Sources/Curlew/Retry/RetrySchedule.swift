@@ -29,7 +29,7 @@ struct RetrySchedule: Sendable {
     /// Starts the count of failures again, because the operation has made progress since the last failure.
     mutating func recordProgress() { failures = 0 }
 
-    /// Counts a failure, whatever its kind.
+    /// Counts a failure of any kind.
     ///
     /// - Returns: Whether the policy allows another attempt.
     mutating func recordFailure() -> Bool {

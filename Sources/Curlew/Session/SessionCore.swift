@@ -28,22 +28,23 @@ final class SessionCore: Sendable {
     private let decodingPolicy: DecodingPolicy
     /// The header lines of requests without fields of their own: without a body, with one, and with a large one.
     private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
-    private let defaultTimes: EngineTimes
+    private let defaultTimes: TimeLimits
     private let continueTime: UInt64
     private let refusal: NetworkError?
 
     init(
         _ configuration: Session.Configuration, trust: any TrustEvaluator, identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
-        downloads: DownloadDestination? = nil, resolver: Resolver = .system, codings: ContentCodings = .system
+        downloads: DownloadDestination? = nil, resolver: Resolver = .system, codings: ContentCodings = .system,
+        retry: RetryInterceptor? = nil
     ) {
         self.configuration = configuration
         self.trust = trust
         self.identities = identities
         self.interceptors = interceptors
         self.downloads = downloads
-        retry = RetryInterceptor(configuration.retry, isOfSession: true)
-        chain = SessionCore.chain(interceptors, retry, configuration.redirects)
+        self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true)
+        chain = SessionCore.chain(interceptors, self.retry, configuration.redirects)
         let relay = SessionRelay(EndRecorder(observers))
         self.relay = relay
         let engine = EngineConfiguration(configuration, resolver) { reason in
@@ -66,7 +67,7 @@ final class SessionCore: Sendable {
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: false),
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: true)
         )
-        defaultTimes = EngineTimes(configuration.timeouts)
+        defaultTimes = TimeLimits(configuration.timeouts)
         continueTime = configuration.http.expectContinueTimeout.engineTime
         relay.attach(share.loop)
         do throws(NetworkError) {
@@ -121,8 +122,8 @@ final class SessionCore: Sendable {
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
             priority: request.options.priority.rawValue, label: request.options.label)
         plan.fieldLimit = configuration.limits.responseFields
-        plan.take(request.options.timeouts.map { EngineTimes($0) } ?? defaultTimes, for: request)
-        if let total = request.options.timeout { plan.totalTimeout = total.engineTime }
+        let times = request.options.ownTimeouts.map { TimeLimits(configuration.timeouts.merging($0)) }
+        plan.times = (times ?? defaultTimes).applied(to: request)
         if let limit = request.options.bandwidth { plan.bandwidth = Bandwidth(limit) }
         plan.continueTimeout = continueTime
         plan.expectsContinue = expectsContinue
@@ -300,7 +301,7 @@ extension SessionCore {
     }
 
     func totalTimeout(of request: Request) -> Duration? {
-        request.options.timeout ?? (request.options.timeouts ?? configuration.timeouts).total
+        (request.options.ownTimeouts.map { configuration.timeouts.merging($0) } ?? configuration.timeouts).total
     }
 
     func bodyLimit(of request: Request) -> ByteCount {
@@ -337,9 +338,9 @@ extension SessionCore {
         plan.continues = place.continues
         plan.course = place.course
         plan.isSaved = place.isSaved
-        if let total = plan.totalTimeout {
+        if let total = plan.times.total {
             guard total > place.offset else { throw .overdue(request, after: totalTimeout(of: request)) }
-            plan.totalTimeout = total - place.offset
+            plan.times.total = total - place.offset
         }
         return EngineTransfer(plan, on: share.loop)
     }

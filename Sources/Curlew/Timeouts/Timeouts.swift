@@ -1,27 +1,49 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
+internal import CurlewSupport
+
 /// Time limits for the parts of a transfer.
 ///
 /// ```swift
 /// request.options.timeouts = Timeouts(connect: .seconds(3), total: .seconds(30))
 /// ```
 ///
-/// A request's timeouts replace those of its session as a whole. To change some of them, for a long poll or for a
-/// stream whose elements are rare, copy the session's timeouts and change the copy:
+/// A member that is not set is inherited: a request inherits from its client, the client from the session, and the
+/// session has the defaults. A member that is set to nil has no limit. So a long poll, or a stream whose elements are
+/// rare, changes only the members it means:
 ///
 /// ```swift
-/// var timeouts = session.configuration.timeouts
-/// (timeouts.responseHead, timeouts.idle, timeouts.minimumRate) = (nil, nil, nil)
-/// timeouts.total = .seconds(1800)
-/// request.options.timeouts = timeouts
+/// request.options.timeouts.responseHead = nil
+/// request.options.timeouts.idle = nil
+/// request.options.timeouts.minimumRate = nil
 /// ```
 public struct Timeouts: Hashable, Sendable {
+    /// A member: unset, without a limit, or a limit.
+    private enum Member<Value: Hashable & Sendable>: Hashable, Sendable {
+        case unset
+        case set(Value?)
+
+        func value(or inherited: Value?) -> Value? { if case .set(let value) = self { value } else { inherited } }
+        func merging(_ other: Member) -> Member { if case .set = other { other } else { self } }
+    }
+
+    private var ownConnect = Member<Duration>.unset
+    private var ownHead = Member<Duration>.unset
+    private var ownIdle = Member<Duration>.unset
+    private var ownRate = Member<MinimumRate>.unset
+    private var ownTotal = Member<Duration>.unset
+    private var ownQueue = Member<Duration>.unset
+
     /// The time from the start of the transfer, after its wait in the queue, until a connection is ready for the
     /// request: resolving, connecting and the TLS handshake together.
     ///
     /// 10 s unless set.
-    public var connect: Duration
+    public var connect: Duration {
+        get { ownConnect.value(or: nil) ?? .seconds(10) }
+        set { ownConnect = .set(newValue) }
+    }
 
     /// The time from the last byte of the request until the response's head is complete, ignoring informational
     /// responses; nil for no limit besides `idle` and `total`.
@@ -29,42 +51,74 @@ public struct Timeouts: Hashable, Sendable {
     /// 60 s unless set. Long polls need nil or a longer time, here and for `idle`. A request whose `Accept` names
     /// `text/event-stream` has no limit, unless a time other than 60 s is set: some servers send the head together with
     /// the first event.
-    public var responseHead: Duration?
+    public var responseHead: Duration? {
+        get { ownHead.value(or: .seconds(60)) }
+        set { ownHead = .set(newValue) }
+    }
 
     /// How long a connected transfer may pass without a byte in either direction; nil for no limit.
     ///
     /// 60 s unless set.
-    public var idle: Duration?
+    public var idle: Duration? {
+        get { ownIdle.value(or: .seconds(60)) }
+        set { ownIdle = .set(newValue) }
+    }
 
     /// The minimum rate of a body transfer, below which the transfer fails; nil for no minimum.
     ///
     /// 1 KiB within 60 s unless set. It ends transfers that `idle` does not end, because the peer moves a byte now and
     /// then. Responses of type `text/event-stream` have no minimum rate. Set nil for other streams with rare elements,
     /// such as NDJSON watches or responses that a server keeps alive with whitespace.
-    public var minimumRate: MinimumRate?
+    public var minimumRate: MinimumRate? {
+        get { ownRate.value(or: MinimumRate(bytes: .kibibytes(1), within: .seconds(60))) }
+        set { ownRate = .set(newValue) }
+    }
 
     /// The time for the whole transfer, including its wait in the queue; nil, the default, for no limit.
-    public var total: Duration?
+    public var total: Duration? {
+        get { ownTotal.value(or: nil) }
+        set { ownTotal = .set(newValue) }
+    }
 
     /// The wait in the session's queue, until the limits of the session allow the transfer to start; nil, the default,
     /// for no limit.
     ///
     /// The error states how many slots and connections are in use, how many transfers wait, and how long the oldest
     /// active transfer has run.
-    public var queue: Duration?
+    public var queue: Duration? {
+        get { ownQueue.value(or: nil) }
+        set { ownQueue = .set(newValue) }
+    }
 
-    /// Creates timeouts; each has its default unless given.
+    /// Creates timeouts; members that are not given are unset, and nil sets no limit.
     public init(
-        connect: Duration = .seconds(10), responseHead: Duration? = .seconds(60), idle: Duration? = .seconds(60),
-        total: Duration? = nil, queue: Duration? = nil,
-        minimumRate: MinimumRate? = MinimumRate(bytes: .kibibytes(1), within: .seconds(60))
+        connect: Duration = Timeouts.inherited, responseHead: Duration? = Timeouts.inherited,
+        idle: Duration? = Timeouts.inherited, total: Duration? = Timeouts.inherited,
+        queue: Duration? = Timeouts.inherited, minimumRate: MinimumRate? = MinimumRate.inherited
     ) {
-        self.connect = connect
-        self.responseHead = responseHead
-        self.idle = idle
-        self.total = total
-        self.queue = queue
-        self.minimumRate = minimumRate
+        if connect != Timeouts.inherited { self.connect = connect }
+        if responseHead != Timeouts.inherited { self.responseHead = responseHead }
+        if idle != Timeouts.inherited { self.idle = idle }
+        if total != Timeouts.inherited { self.total = total }
+        if queue != Timeouts.inherited { self.queue = queue }
+        if minimumRate != MinimumRate.inherited { self.minimumRate = minimumRate }
+    }
+
+    /// The argument of the initializer that leaves a member unset.
+    public static let inherited = Duration(secondsComponent: .min, attosecondsComponent: 0)
+
+    /// Returns these timeouts, overridden by the members that `other` sets.
+    ///
+    /// - Parameter other: The timeouts that take precedence.
+    public func merging(_ other: Timeouts) -> Timeouts {
+        var result = self
+        result.ownConnect = ownConnect.merging(other.ownConnect)
+        result.ownHead = ownHead.merging(other.ownHead)
+        result.ownIdle = ownIdle.merging(other.ownIdle)
+        result.ownRate = ownRate.merging(other.ownRate)
+        result.ownTotal = ownTotal.merging(other.ownTotal)
+        result.ownQueue = ownQueue.merging(other.ownQueue)
+        return result
     }
 
     /// The minimum number of body bytes, sent and received together, in every span of time.
@@ -84,6 +138,9 @@ public struct Timeouts: Hashable, Sendable {
             self.bytes = bytes
             self.within = within
         }
+
+        /// The argument of the initializer of ``Timeouts`` that leaves the rate unset.
+        public static let inherited = MinimumRate(bytes: .bytes(0), within: Timeouts.inherited)
 
         /// Decodes a size and seconds.
         /// - Throws: `DecodingError` when a value is missing, or negative, or longer than about 31 years.
@@ -110,6 +167,19 @@ public struct Timeouts: Hashable, Sendable {
         }
     }
 
+    /// Whether a member is set, by its name.
+    func sets(_ member: String) -> Bool {
+        switch member {
+        case "connect": ownConnect != .unset
+        case "responseHead": ownHead != .unset
+        case "idle": ownIdle != .unset
+        case "minimumRate": ownRate != .unset
+        case "total": ownTotal != .unset
+        case "queue": ownQueue != .unset
+        default: false
+        }
+    }
+
     /// The name of the first member that is not above zero; nil when all are valid.
     var firstInvalid: String? {
         if connect <= .zero { return "connect" }
@@ -129,31 +199,102 @@ extension Timeouts: Codable {
 
     /// Decodes seconds as numbers.
     ///
-    /// A missing key leaves the default; null means no limit, except for `connect`, where it leaves the default.
+    /// A missing key leaves its member unset; null means no limit, except for `connect`, where it leaves it unset.
     /// - Throws: `DecodingError.dataCorrupted` for a number that is negative or above about 31 years.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        connect = try container.seconds(.connect) ?? connect
-        if container.contains(.idle) { idle = try container.seconds(.idle) }
+        if let connect = try container.seconds(.connect) { self.connect = connect }
         if container.contains(.responseHead) { responseHead = try container.seconds(.responseHead) }
-        total = try container.seconds(.total)
-        queue = try container.seconds(.queue)
+        if container.contains(.idle) { idle = try container.seconds(.idle) }
+        if container.contains(.total) { total = try container.seconds(.total) }
+        if container.contains(.queue) { queue = try container.seconds(.queue) }
         if container.contains(.minimumRate) {
             minimumRate = try container.decodeIfPresent(MinimumRate.self, forKey: .minimumRate)
         }
     }
 
-    /// Encodes seconds as numbers, and null for no limit.
+    /// Encodes the members that are set: seconds as numbers, and null for no limit.
     /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(connect.inSeconds, forKey: .connect)
-        try container.encode(responseHead?.inSeconds, forKey: .responseHead)
-        try container.encode(idle?.inSeconds, forKey: .idle)
-        try container.encode(total?.inSeconds, forKey: .total)
-        try container.encode(queue?.inSeconds, forKey: .queue)
-        try container.encode(minimumRate, forKey: .minimumRate)
+        if case .set(let value) = ownConnect { try container.encode(value?.inSeconds, forKey: .connect) }
+        if case .set(let value) = ownHead { try container.encode(value?.inSeconds, forKey: .responseHead) }
+        if case .set(let value) = ownIdle { try container.encode(value?.inSeconds, forKey: .idle) }
+        if case .set(let value) = ownTotal { try container.encode(value?.inSeconds, forKey: .total) }
+        if case .set(let value) = ownQueue { try container.encode(value?.inSeconds, forKey: .queue) }
+        if case .set(let value) = ownRate { try container.encode(value, forKey: .minimumRate) }
+    }
+}
+
+// MARK: For the engine
+
+extension TimeLimits {
+    /// The default limit of the response's head.
+    private static let defaultHead = Timeouts().responseHead?.engineTime
+
+    init(_ timeouts: Timeouts) {
+        self.init()
+        connect = timeouts.connect.engineTime
+        head = timeouts.responseHead?.engineTime
+        idle = timeouts.idle?.engineTime
+        minimumRate = timeouts.minimumRate.map { (bytes: $0.bytes.bytes, within: $0.within.engineTime) }
+        queue = timeouts.queue?.engineTime
+        total = timeouts.total?.engineTime
+    }
+
+    /// Returns the limits for a request: a request for an event stream has no limit for the head unless one is set,
+    /// because some servers send the head together with the first event.
+    func applied(to request: Request) -> TimeLimits {
+        guard head == TimeLimits.defaultHead, let accept = request.fields[.accept],
+            accept.lowercased().contains("text/event-stream")
+        else { return self }
+        var limits = self
+        limits.head = nil
+        return limits
+    }
+}
+
+extension TimeLimits.Kind {
+    /// Returns the message and the hint of the error for an exceeded limit.
+    func explanation(_ length: Duration, of request: Request?) -> (message: String, hint: String) {
+        func text(_ member: String) -> String { NetworkError.limit(member, length, of: request) }
+        return switch self {
+        case .connect:
+            (
+                "No connection was made within \(text("connect")).",
+                "Check that the host is up and that no firewall blocks it, or raise the limit."
+            )
+        case .head:
+            (
+                "No response head arrived within \(text("responseHead")).",
+                "The server is slow or busy; retry later, or raise the limit."
+            )
+        case .idle:
+            (
+                "No byte was sent or received for \(text("idle")).",
+                "The server or the network hangs; retry later, or raise the limit."
+            )
+        case .slow(let bytes):
+            (
+                "Fewer than \(ByteCount(bytes)) were transferred within \(text("minimumRate")).",
+                "The server or the network is slow. Retry later, or set `timeouts.minimumRate` to nil for a stream "
+                    + "whose elements are rare."
+            )
+        case .total:
+            (
+                NetworkError.totalTimeoutMessage(of: request, after: length),
+                "Raise the limit if the transfer may take longer."
+            )
+        }
+    }
+}
+
+extension Duration {
+    /// Nanoseconds for the engine: at least zero, at most about 31 years.
+    var engineTime: UInt64 {
+        let (seconds, attoseconds) = asWait.components
+        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
     }
 }
 

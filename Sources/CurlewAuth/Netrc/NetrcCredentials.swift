@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Curlew
+internal import CurlewEngine
 internal import FoundationEssentials
 
 /// Sends names and passwords from a `.netrc` file: Basic credentials (RFC 7617) for the request's host, with the first

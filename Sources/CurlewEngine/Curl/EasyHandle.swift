@@ -120,8 +120,7 @@ final class EasyHandle {
         _ = curlew_set_long(curl, CURLOPT_SSL_VERIFYHOST, 0)
         _ = curlew_set_string(curl, CURLOPT_CAINFO, nil)
         _ = curlew_set_string(curl, CURLOPT_CAPATH, nil)
-        _ = curlew_set_long(curl, CURLOPT_SSLVERSION, configuration.tlsOption)
-        if !configuration.tls.negotiates { _ = curlew_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, 0) }
+        configuration.tls.apply(to: curl)
         // The session's own limit expires first: libcurl checks this one only when it needs a connection, in whole
         // seconds.
         let idle = min(configuration.idleLifetime / 1_000_000_000, 1 << 30) + 2
@@ -161,7 +160,7 @@ final class EasyHandle {
         // The look-up has used a part of the connect timeout.
         let since = transfer.wire.connectingSince
         let spent = since < now ? now - since : 0
-        let left = transfer.plan.connectTimeout.map { max(1_000_000, $0 &- min(spent, $0)) }
+        let left = transfer.plan.times.connect.map { max(1_000_000, $0 &- min(spent, $0)) }
         let timeout = left.map { Int(Int32(clamping: $0 / 1_000_000)) } ?? Int(Int32.max)
         if connectTimeout != timeout {
             set(curlew_set_long(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout))
@@ -389,18 +388,5 @@ extension EngineConfiguration.TCP {
         curlew_tcp_options(
             keep_idle: keepAliveIdle, keep_interval: keepAliveInterval, keep_count: keepAliveCount,
             user_timeout: userTimeout, fast_open: fastOpen)
-    }
-}
-
-extension EngineConfiguration {
-    fileprivate var tlsOption: Int {
-        let minimum = minimumTLS == .v1_3 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
-        let maximum =
-            switch maximumTLS {
-            case .v1_2: CURL_SSLVERSION_MAX_TLSv1_2
-            case .v1_3: CURL_SSLVERSION_MAX_TLSv1_3
-            case nil: CURL_SSLVERSION_MAX_NONE
-            }
-        return Int(minimum) | Int(maximum)
     }
 }

@@ -40,15 +40,9 @@ final class ConnectionJudge {
     /// - Returns: False when the domain is not ready, or OpenSSL reports an error.
     func install(in context: UnsafeMutableRawPointer, _ tls: EngineConfiguration.TLS) -> Bool {
         guard domain.isReady else { return false }
-        var options = curlew_judge_options(
-            wants_staple: domain.wantsOCSPResponse, logs_keys: keyLog != nil, server_name: nil, ciphers: nil,
-            suites: nil)
         let owned = Unmanaged.passRetained(self).toOpaque()
-        return withTexts(tls.serverNames[host.withoutTrailingDot], tls.ciphers, tls.suites) { name, ciphers, suites in
-            options.server_name = name
-            options.ciphers = ciphers
-            options.suites = suites
-            return curlew_tls_install(context, owned, &judgeCallbacks, &options)
+        return tls.withOptions(host: host, wantsOCSPResponse: domain.wantsOCSPResponse, logsKeys: keyLog != nil) {
+            curlew_tls_install(context, owned, &judgeCallbacks, &$0)
         }
     }
 
@@ -168,15 +162,3 @@ private nonisolated(unsafe) var judgeCallbacks = curlew_judge_callbacks(
     keeps: { pointer in judge(pointer)?.keepsSessions == true ? 1 : 0 },
     key: { line, pointer in if let line { judge(pointer)?.note(key: line) } },
     release: { pointer in if let pointer { Unmanaged<ConnectionJudge>.fromOpaque(pointer).release() } })
-
-/// Calls `body` with three strings as C strings, nil as NULL.
-private func withTexts<Result>(
-    _ one: String?, _ two: String?, _ three: String?,
-    _ body: (UnsafePointer<CChar>?, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Result
-) -> Result {
-    func with(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Result) -> Result {
-        guard let text else { return body(nil) }
-        return text.withCString(body)
-    }
-    return with(one) { one in with(two) { two in with(three) { three in body(one, two, three) } } }
-}

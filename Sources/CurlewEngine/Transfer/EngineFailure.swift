@@ -9,7 +9,7 @@ package struct EngineFailure: Error {
         case cancelled
         case closed
         /// A limit of the plan was exceeded; `after` is the limit in nanoseconds.
-        case timedOut(Limit, after: UInt64)
+        case timedOut(TimeLimits.Kind, after: UInt64)
         /// No slot became free within the limit of the plan, in nanoseconds.
         ///
         /// `indirect` keeps `Reason` small: every transfer stores one.
@@ -57,12 +57,6 @@ package struct EngineFailure: Error {
         case noResources(errno: Int32)
         /// This machine has no free local address or port for the connection.
         case noAddress
-    }
-
-    package enum Limit: Sendable {
-        case connect, head, idle, total
-        /// The minimum number of bytes that must be transferred.
-        case slow(bytes: Int64)
     }
 
     /// The load of a host at the time when a transfer stopped waiting for a slot.

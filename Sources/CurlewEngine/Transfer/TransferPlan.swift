@@ -47,14 +47,7 @@ package struct TransferPlan: ~Copyable, Sendable {
     /// The uncompressed body with its header lines, if `upload` is compressed and its source can be read again.
     package var alternative: Alternative?
     package var trust: TrustDomain
-    /// Timeouts in nanoseconds; nil means no timeout.
-    package var connectTimeout: UInt64?
-    package var headTimeout: UInt64?
-    package var idleTimeout: UInt64?
-    package var totalTimeout: UInt64?
-    package var queueTimeout: UInt64?
-    /// The minimum number of body bytes, in both directions together, that must move within so many nanoseconds.
-    package var minimumRate: (bytes: Int64, within: UInt64)?
+    package var times = TimeLimits()
     package var bandwidth = Bandwidth()
     /// Nanoseconds that the server may take to respond to `Expect: 100-continue`; after that the body is sent anyway.
     package var continueTimeout: UInt64 = 1_000_000_000
@@ -97,15 +90,7 @@ package struct TransferPlan: ~Copyable, Sendable {
 
     /// Returns the length of a limit in nanoseconds, for the total counted from the start of the transfer; 0 without a
     /// limit.
-    func length(of limit: EngineFailure.Limit) -> UInt64 {
-        switch limit {
-        case .connect: connectTimeout ?? 0
-        case .head: headTimeout ?? 0
-        case .idle: idleTimeout ?? 0
-        case .slow: minimumRate?.within ?? 0
-        case .total: totalTimeout.map { $0 &+ offset } ?? 0
-        }
-    }
+    func length(of limit: TimeLimits.Kind) -> UInt64 { times.length(of: limit, offset: offset) }
 
     /// Whether the request is retried if a reused connection ends before a byte of the response.
     package var isRetriable: Bool { isIdempotent || resends }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Curlew
+internal import CurlewEngine
 internal import Glibc
 internal import CurlewSupport
 

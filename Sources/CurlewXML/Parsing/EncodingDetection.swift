@@ -82,10 +82,10 @@ struct EncodingDetection: Equatable {
         ("UTF-32LE", [0x3C, 0, 0, 0]), ("UTF-32BE", [0, 0, 0, 0x3C]), ("UTF-16LE", [0x3C, 0]), ("UTF-16BE", [0, 0x3C]),
     ]
 
-    private static func unknown(_ label: String, by whom: String) -> XMLError {
+    private static func unknown(_ label: String, by source: String) -> XMLError {
         let shown = label.unicodeScalars.prefix(40).map { 0x20...0x7E ~= $0.value ? Character($0) : "?" }
         return XMLError(
-            .unsupportedEncoding, "The \(whom) names the unknown encoding “\(String(shown))”.",
+            .unsupportedEncoding, "The \(source) names the unknown encoding “\(String(shown))”.",
             hint: "Pass the real charset: XMLEvents(charset:) or XMLDocumentSerializer(charset:).", line: 1,
             column: 1)
     }

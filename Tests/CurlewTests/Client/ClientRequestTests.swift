@@ -127,7 +127,7 @@ struct ClientRequestTests {
         #expect(request.url == "https://h.test/v1/x?key=k&page=2")
         #expect(request.fields["X-A"] == "client" && request.fields["X-B"] == "call")
         #expect(request.fields[.acceptLanguage] == nil && request.withheld == [.acceptLanguage])
-        #expect(request.options.timeout == .seconds(9) && request.options.label == "call")
+        #expect(request.options.timeouts.total == .seconds(9) && request.options.label == "call")
         #expect(request.interceptors.count == 1)
     }
 

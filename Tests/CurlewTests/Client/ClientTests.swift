@@ -254,7 +254,7 @@ struct ClientTests {
         #expect(user == TestUser(id: 1, name: "stub"))
     }
 
-    /// A wrapper of a client needs two functions; the verbs are extensions.
+    /// A wrapper of a client needs three functions; the verbs are extensions.
     @Test func clientWrappersGetTheVerbs() async throws {
         struct Shouting<Inner: APIClient>: APIClient {
             let inner: Inner
@@ -271,6 +271,15 @@ struct ClientTests {
 
             func stream<S: StreamSerializer>(_ call: Call, using serializer: S) -> TransferSequence<S.Element> {
                 inner.stream(loud(call), using: serializer)
+            }
+
+            func downloadTransfer(
+                _ call: Call, to destination: DownloadDestination?, overwrite: DownloadDestination.Overwrite,
+                expecting checksum: Checksum?, downloadOptions: DownloadOptions
+            ) -> Transfer<DownloadedFile> {
+                inner.downloadTransfer(
+                    loud(call), to: destination, overwrite: overwrite, expecting: checksum,
+                    downloadOptions: downloadOptions)
             }
         }
         let api: any APIClient = Shouting(inner: try client())

@@ -4,7 +4,8 @@
 import FoundationEssentials
 import Testing
 
-/// Common mistakes in the use of clients: the compiler rejects each at the right line with a helpful message.
+/// Common mistakes in the use of clients, and mistakes with missing values and generic types: the compiler rejects each
+/// at the right line with a helpful message.
 ///
 /// Skipped without a compiler that can read the built module.
 @Suite(.timeLimit(.minutes(5)))
@@ -66,6 +67,27 @@ struct CompileErrorTests {
                 _ = Payments(api: Client("https://pay.example.com"))
             }
             """, "requires that 'SystemTrust' conform to 'PinningTrust'"
+        ),
+        (
+            """
+            func missingFieldAsText(_ head: ResponseHead) -> String {
+                head["Content-Type"]
+            }
+            """, "value of optional type 'String?' must be unwrapped to a value of type 'String'"
+        ),
+        (
+            """
+            func missingURL(_ request: inout Request) {
+                request.url = nil
+            }
+            """, "'nil' cannot be assigned to type 'String'"
+        ),
+        (
+            """
+            func valueOfAnotherType(_ transfer: Transfer<Int>) async throws -> String {
+                try await transfer.value
+            }
+            """, "cannot convert return expression of type 'Int' to return type 'String'"
         ),
     ]
 

@@ -63,10 +63,14 @@ struct LocalizedErrorTests {
     // MARK: Timeouts
 
     private static let request = Request("https://h/")
-    private static let own = Request("https://h/", options: .timeouts(Timeouts()))
+    private static let own = Request(
+        "https://h/",
+        options: .timeouts(
+            Timeouts(
+                connect: .seconds(1), responseHead: nil, idle: nil, total: nil, queue: nil, minimumRate: nil)))
     private static let timed = Request("https://h/", options: .timeout(.seconds(9)))
 
-    static let limits: [(EngineFailure.Limit, String)] = [
+    static let limits: [(TimeLimits.Kind, String)] = [
         (.connect, "No connection was made within 1.5 s (`@connect`@@)."),
         (.head, "No response head arrived within 1.5 s (`@responseHead`@@)."),
         (.idle, "No byte was sent or received for 1.5 s (`@idle`@@)."),
@@ -86,7 +90,7 @@ struct LocalizedErrorTests {
         #expect(NetworkError(failure, request: Self.own).localizedDescription == words("options.timeouts.", ""))
         let timed = NetworkError(failure, request: Self.timed).localizedDescription
         if case .total = limit {
-            #expect(timed == "The transfer took longer than 1.5 s (`options.timeout`).")
+            #expect(timed == "The transfer took longer than 1.5 s (`options.timeouts.total`).")
         } else {
             #expect(timed == words("timeouts.", " of the session"))
         }
@@ -105,10 +109,10 @@ struct LocalizedErrorTests {
             request.path == "/" ? .status(302).field("Location", "/on") : .text("x").fault(.stall(gate), at: .start)
         }
         var request = Request(server.url("/"))
-        request.options.timeout = .milliseconds(700)
+        request.options.timeouts.total = .milliseconds(700)
         let error = try await networkError { try await Session().data(for: request) }
         #expect(error.kind == .timedOut)
-        #expect(error.localizedDescription == "The transfer took longer than 700 ms (`options.timeout`).")
+        #expect(error.localizedDescription == "The transfer took longer than 700 ms (`options.timeouts.total`).")
         gate.open()
     }
 

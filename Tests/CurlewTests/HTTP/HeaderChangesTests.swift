@@ -74,20 +74,23 @@ struct OptionLayerTests {
         #expect(far.merging([]) == far && Request.Options().merging(far) == far)
         let near = far.merging([.priority(.normal), .label("near"), .statuses(.success), .connection(.shared)])
         #expect(near.priority == .normal && near.label == "near" && near.connection == .shared)
-        #expect(near.statuses == .success && near.timeout == .seconds(9) && near.redirects == RedirectPolicy.never)
+        #expect(
+            near.statuses == .success && near.timeouts.total == .seconds(9) && near.redirects == RedirectPolicy.never)
         #expect(near.responseLimit == .bytes(1) && near.accepting == ["a/b"] && near.decompression == .off)
         let longer = far.merging(.timeouts(Timeouts(total: .seconds(60))))
-        #expect(longer.timeout == nil && longer.timeouts?.total == .seconds(60), "the nearer timeouts replace it")
-        #expect(near.expectContinue == .never && near.timeouts?.total == .seconds(1) && near.compression != nil)
+        #expect(longer.timeouts.total == .seconds(60), "set members of overriding timeouts replace it")
+        let idle = far.merging(.timeouts(Timeouts(idle: nil)))
+        #expect(idle.timeouts.total == .seconds(9) && idle.timeouts.idle == nil, "other members are inherited")
+        #expect(near.expectContinue == .never && near.compression != nil)
     }
 
     @Test func optionsAreUnsetByDefault() {
         let options = Request.Options()
         #expect(options == [] && options.priority == .normal && options.connection == .shared)
-        #expect(options.timeout == nil && options.statuses == nil)
+        #expect(options.timeouts == Timeouts() && options.statuses == nil)
         var changed = options
-        changed.timeout = .seconds(1)
-        changed.timeout = nil
+        changed.timeouts.total = .seconds(1)
+        changed.timeouts = Timeouts()
         #expect(changed == options)
     }
 
@@ -108,10 +111,10 @@ struct OptionLayerTests {
         ]
         let data = try JSONEncoder().encode(options)
         #expect(try JSONDecoder().decode(Request.Options.self, from: data) == options)
-        #expect(String(decoding: data, as: UTF8.self).contains(#""timeout":1.5"#))
+        #expect(String(decoding: data, as: UTF8.self).contains(#""total":1.5"#))
         #expect(try JSONDecoder().decode(Request.Options.self, from: Data("{}".utf8)) == [])
         #expect(throws: DecodingError.self) {
-            try JSONDecoder().decode(Request.Options.self, from: Data(#"{"timeout": -1}"#.utf8))
+            try JSONDecoder().decode(Request.Options.self, from: Data(#"{"timeouts": {"total": -1}}"#.utf8))
         }
     }
 }

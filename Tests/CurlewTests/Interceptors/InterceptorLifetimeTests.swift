@@ -248,7 +248,7 @@ struct InterceptorLifetimeTests {
         var request = Request(server.url("/"))
         request.options = .timeout(afterHead ? .seconds(2) : .milliseconds(50))
         let error = try await networkError { try await session.data(for: request) }
-        #expect(error.kind == .timedOut && error.message.contains("options.timeout"), "\(error)")
+        #expect(error.kind == .timedOut && error.message.contains("options.timeouts.total"), "\(error)")
         #expect(server.requestCount == (afterHead ? 1 : 0))
         // A transfer cancelled before its timeout reports the cancellation.
         let transfer = session.transfer(request).start()
@@ -261,7 +261,7 @@ struct InterceptorLifetimeTests {
         let session = Session(interceptors: [
             .intercept { request, _, next in
                 var request = request
-                request.options.timeout = nil
+                request.options.timeouts = Timeouts()
                 return try await next(request)
             }
         ])

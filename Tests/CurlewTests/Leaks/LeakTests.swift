@@ -59,6 +59,13 @@ struct LeakTests {
         var final: Figures
     }
 
+    private struct Release: Decodable {
+        var base: Figures
+        var inUse: Figures
+        var final: Figures
+        var outcomes: [String: Int]
+    }
+
     private struct KeyLog: Decodable, Equatable {
         var status: Int
         var written: Int
@@ -174,6 +181,20 @@ struct LeakTests {
         // A TLS connection takes about 50 KiB and a trust domain about 10 KiB: a thousand leaks would exceed the bound.
         #expect(report.finalMemory - report.baseMemory < 2048, "KiB")
         #expect(servers.secure.requestCount == 600)
+    }
+
+    /// C-17, B-125: a program may forget its sessions.
+    @Test func sessionsReleasedWithoutShutdownLeakNoThreadsOrDescriptors() async throws {
+        let servers = try Servers()
+        let report = try await SoakProcess.run(servers.arguments("release"), as: Release.self)
+        #expect(report.outcomes == ["200 5": 40, "left after 2": 20])
+        #expect(report.base.loopThreads == 0)
+        // Each session has a thread, an epoll descriptor and at least one connection.
+        #expect(report.inUse.loopThreads == 20)
+        #expect(report.inUse.descriptors.count >= report.base.descriptors.count + 20 * 3)
+        #expect(report.final == report.base)
+        #expect(await servers.plain.waitUntil(openConnections: 0))
+        #expect(await servers.secure.waitUntil(openConnections: 0))
     }
 
     @Test func keyLogFileVariableIsIgnored() async throws {

@@ -173,7 +173,7 @@ struct BandwidthTests {
         var request = Request(server.url("/"))
         request.options = [.bandwidth(download: 1000), .timeout(.milliseconds(300))]
         let error = try await networkError { try await Session().data(for: request) }
-        #expect(error.kind == .timedOut && error.message.contains("300 ms (`options.timeout`)"))
+        #expect(error.kind == .timedOut && error.message.contains("300 ms (`options.timeouts.total`)"))
     }
 
     @Test func sessionShutdownEndsLimitedTransfers() async throws {

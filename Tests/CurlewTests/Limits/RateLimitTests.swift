@@ -118,7 +118,7 @@ struct RateLimitTests {
         var hurried = Request(server.url("/"))
         hurried.options = .timeout(.seconds(58))
         let second = try await networkError { try await session.data(for: hurried) }
-        #expect(second.kind == .timedOut && second.message.contains("the time left of 58 s (`options.timeout`)"))
+        #expect(second.kind == .timedOut && second.message.contains("the time left of 58 s (`options.timeouts.total`)"))
         let patient = session.transfer(Request(server.url("/"))).start()
         await clock.waitForSleeper(at: .seconds(61))
         clock.advance(by: .seconds(59))

@@ -173,7 +173,7 @@ struct TimeoutsTests {
         one.connection = .own
         #expect(Set([one, other]).count == 2)
         one = other
-        one.timeouts = nil
+        one.timeouts = Timeouts()
         one.redirects = nil
         #expect(one == Request.Options(label: "a"))
         #expect(Set([one, Request.Options(label: "a"), other]).count == 2)

@@ -86,7 +86,7 @@ struct AddressOrderTests {
         #expect(spread.count == 3 && spread.values.allSatisfy { $0 >= 12 }, "\(spread)")
     }
 
-    /// In every order, the other addresses are tried after the first one fails.
+    /// In every order, the other addresses are attempted after the first one fails.
     @Test(arguments: Session.Configuration.TCP.AddressOrder.allCases)
     func unreachableAddressesAreSkipped(_ order: Session.Configuration.TCP.AddressOrder) async throws {
         let servers = try servers(.text("x").closing())

@@ -127,7 +127,7 @@ struct ConnectionLimitTests {
         let request = Request(
             servers[1].url("/"), options: Request.Options(timeouts: Timeouts(queue: .milliseconds(100))))
         let error = try await networkError { try await session.data(for: request) }
-        #expect(error.message.contains("0 of 64 places") && error.message.contains("1 of 1 connections are in use"))
+        #expect(error.message.contains("0 of 64 slots") && error.message.contains("1 of 1 connections are in use"))
         gate.open()
         _ = try await holder.value
     }

@@ -53,6 +53,42 @@ struct EventOrderTests {
         #expect(events.last?.word == "finished")
     }
 
+    /// HK-12: observers receive the end of a transfer once and last, with the error that the caller gets.
+    @Test(arguments: ["/whole", "/reset", "/held"], [true, false])
+    func finishedIsTheLastEventAndHasTheErrorOfTheCaller(_ path: String, _ isIntercepted: Bool) async throws {
+        let gate = Gate()
+        let server = try MockServer { request in
+            switch request.path {
+            case "/reset": .text("hello").fault(.reset, at: .body(2))
+            case "/held": .text("hello").fault(.stall(gate), at: .body(2))
+            default: .text("hello")
+            }
+        }
+        let notes = SessionEventRecorder()
+        let session = Session(interceptors: isIntercepted ? [.adapt { _ in }] : [], observers: [notes])
+        let transfer = session.transfer(Request(server.url(path)))
+        let own = await transfer.notes { transfer in
+            let value = Task { try await transfer.value }
+            if path == "/held" {
+                await gate.waitUntilReached()
+                transfer.cancel()
+            }
+            _ = await value.result
+        }
+        var failure: NetworkError?
+        do throws(NetworkError) { _ = try await transfer.value } catch { failure = error }
+        try await session.shutdown()
+        await notes.waitUntilClosed()
+        let kinds: [String: NetworkError.Kind] = ["/reset": .connectionLost, "/held": .cancelled]
+        #expect(failure?.kind == kinds[path])
+        for events in [own, notes.transferEvents] {
+            #expect(events.allSatisfy { $0.transfer == transfer.id })
+            #expect(events.count { $0.isLast } == 1)
+            guard case .finished(let error) = events.last?.kind else { return _ = Issue.record("no end at last") }
+            #expect(error?.kind == failure?.kind)
+        }
+    }
+
     @Test(arguments: [true, false])
     func eventsAloneRunTransferThroughRedirects(_ isIntercepted: Bool) async throws {
         let server = try MockServer()

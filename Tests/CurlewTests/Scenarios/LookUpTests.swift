@@ -104,7 +104,7 @@ struct LookUpTests {
         let session = session { $0.limits.connectionsPerHost = 1 }
         let transfers = (0..<3000).map { _ in session.transfer("http://slow-bad.example/") }
         for transfer in transfers { transfer.start() }
-        // A transfer that starts after the answer would look the name up again.
+        // A transfer that starts after the DNS response would look the name up again.
         names.open()
         for transfer in transfers {
             #expect(try await networkError { try await transfer.value }.kind == .cannotResolve)

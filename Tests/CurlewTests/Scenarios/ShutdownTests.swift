@@ -147,6 +147,27 @@ struct ShutdownTests {
         await server.waitUntil(openConnections: 0)
     }
 
+    /// C-17, B-125: a session needs no shutdown.
+    @Test func sessionReleasedWithoutShutdownEndsItsThread() async throws {
+        let server = try MockServer { _ in .text("x") }
+        weak var released: Session?
+        let thread: String
+        do {
+            let session = Session()
+            released = session
+            _ = try await session.data(for: Request(server.url("/")))
+            let path = Task(executorPreference: session.executor) {
+                try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
+            }
+            thread = "/proc/" + (try await path.value)
+            #expect(FileManager.default.fileExists(atPath: thread) && server.openConnections == 1)
+        }
+        await server.waitUntil(openConnections: 0)
+        while FileManager.default.fileExists(atPath: thread), !Task.isCancelled { await Task.yield() }
+        #expect(!FileManager.default.fileExists(atPath: thread))
+        #expect(released == nil)
+    }
+
     @Test func releasedSessionFinishesRunningTransfers() async throws {
         let gate = Gate()
         let server = try stallingServer(gate)

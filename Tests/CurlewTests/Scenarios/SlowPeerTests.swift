@@ -112,15 +112,15 @@ struct SlowPeerTests {
         func head(_ accept: String?, _ timeouts: Timeouts?) throws -> UInt64? {
             var request = Request("http://localhost/")
             if let accept { request.fields[.accept] = accept }
-            request.options.timeouts = timeouts
-            return try core.plan(for: request).headTimeout
+            request.options.timeouts = timeouts ?? Timeouts()
+            return try core.plan(for: request).times.head
         }
         #expect(try head(nil, nil) == minute && head("text/plain", nil) == minute)
         #expect(try head("text/event-stream", nil) == nil && head("text/event-stream, */*", Timeouts()) == nil)
         #expect(try head("application/json, Text/Event-Stream", nil) == nil)
         #expect(try head("text/event-stream", Timeouts(responseHead: .seconds(5))) == 5_000_000_000)
         #expect(try head(nil, Timeouts(responseHead: nil)) == nil)
-        #expect(try core.plan(for: Request("http://localhost/")).minimumRate?.bytes == 1024)
+        #expect(try core.plan(for: Request("http://localhost/")).times.minimumRate?.bytes == 1024)
     }
 
     @Test(arguments: [

@@ -41,10 +41,10 @@ struct OneOfTests {
         ("application/vnd.x+json; v=1", #"{"name":"A"}"#, .user(User(name: "A"))),
         ("image/png", "png", .image(Data("png".utf8))), ("text/plain", #"{"name":"A"}"#, .text(#"{"name":"A"}"#)),
         ("text/json", #"{"name":"A"}"#, .user(User(name: "A"))), ("application/x-odd", "x", .text("x")),
-        // The accepting serializers are tried in order: decoding a user fails, so the next one is used.
+        // The accepting serializers are attempted in order: decoding a user fails, so the next one is used.
         ("application/json", #"{"title":"T"}"#, .text(#"{"title":"T"}"#)),
         ("application/problem+json", "[]", .text("[]")),
-        // Without a valid Content-Type, all serializers are tried in order.
+        // Without a valid Content-Type, all serializers are attempted in order.
         (nil, #"{"name":"A"}"#, .text(#"{"name":"A"}"#)), ("odd", "x", .text("x")),
     ]
 

@@ -142,7 +142,7 @@ struct HMACSignatureTests {
         #expect("\(fields)" == "\(field): <redacted>")
     }
 
-    /// The session does not answer challenges of SPNEGO and NTLM; it returns the response.
+    /// The session does not respond to challenges of SPNEGO and NTLM; it returns the response.
     @Test(arguments: ["Negotiate", "NTLM", "Negotiate, NTLM"])
     func negotiateAndNTLMChallengesAreReturned(challenge: String) async throws {
         let server = try MockServer { _ in .text("who?", status: 401).field("WWW-Authenticate", challenge) }

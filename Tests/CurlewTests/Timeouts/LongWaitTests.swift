@@ -58,7 +58,7 @@ struct LongWaitTests {
     func longestTotalTimeoutIsAccepted(_ time: Duration, isIntercepted: Bool) async throws {
         let server = try MockServer { _ in .text("fine") }
         var request = Request(server.url("/"))
-        request.options.timeout = time
+        request.options.timeouts.total = time
         if isIntercepted { request.interceptors = [Passing()] }
         try await answer(request, in: Session())
         #expect(!request.curlDescription.contains("--max-time"))
@@ -96,7 +96,7 @@ struct LongWaitTests {
         policy.deadline = time
         policy.backoff = RetryPolicy.Backoff(first: time, longest: time)
         var request = Request(server.url("/"))
-        request.options.timeout = time
+        request.options.timeouts.total = time
         request.interceptors = [RetryInterceptor(policy, clock: RecordingClock(), chance: { 0.5 })]
         try await answer(request, in: Session())
         #expect(policy.backoff.ceiling(after: 9) == time)

@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// curlew-soak is a process for measurements of descriptors, threads and memory. LeakTests start it with their own
-// servers and read one line of JSON from its standard output; the scene `faults` is for manual use and runs for any
-// given time.
+// curlew-soak is a process for measurements of descriptors, threads and memory, and for tests that need their own
+// environment variables. LeakTests and SystemTrustTests start it with their own servers and read one line of JSON from
+// its standard output; the scene `faults` is for manual use and runs for any given time.
 
 import Curlew
 import FoundationEssentials
@@ -12,7 +12,8 @@ import Glibc
 @main
 struct Soak {
     private static let usage = """
-        usage: curlew-soak mixed|slow|exec|handshakes|keylog|rootless PLAIN-ORIGIN SECURE-ORIGIN ROOTS-PEM
+        usage: curlew-soak mixed|slow|exec|handshakes|release|keylog|rootless PLAIN-ORIGIN SECURE-ORIGIN ROOTS-PEM
+               curlew-soak trust SECURE-ORIGIN…
                curlew-soak memory PLAIN-ORIGIN
                curlew-soak multipart PLAIN-ORIGIN MEBIBYTES
                curlew-soak crowd
@@ -27,8 +28,10 @@ struct Soak {
         case ("slow", 4): try await report(SlowScene(Servers(arguments)).run())
         case ("exec", 4): try await report(ExecScene(Servers(arguments)).run())
         case ("handshakes", 4): try await report(HandshakeScene(Servers(arguments)).run())
+        case ("release", 4): try await report(ReleaseScene(Servers(arguments)).run())
         case ("keylog", 4): try await report(KeyLogScene(servers: Servers(arguments)).run())
         case ("rootless", 4): try await report(RootlessScene(servers: Servers(arguments)).run())
+        case ("trust", 2...): try await report(DefaultTrustScene(origins: Array(arguments.dropFirst())).run())
         case ("multipart", 3):
             try await report(MultipartScene(origin: arguments[1], mebibytes: Int64(arguments[2]) ?? 1).run())
         case ("memory", 2): try await report(MemoryScene(origin: arguments[1]).run())

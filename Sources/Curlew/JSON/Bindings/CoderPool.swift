@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// A pool of idle coders.
 ///
-/// Lock-free: a coder is in one slot, or belongs to one call.
+/// The pool is lock-free: a coder is in one slot or belongs to one call.
 struct CoderPool<Coder: AnyObject>: ~Copyable, Sendable {
     private let first = Atomic<UInt>(0)
     private let second = Atomic<UInt>(0)

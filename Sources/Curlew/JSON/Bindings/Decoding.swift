@@ -174,7 +174,7 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder() throws -> any Decoder { decoder(JSONKey.super) }
     func superDecoder(forKey key: Key) throws -> any Decoder { decoder(key) }
 
-    /// A missing value decodes as null, as in Foundation.
+    /// Returns a decoder for the value of a key; a missing value decodes as null, as in Foundation.
     private func decoder(_ key: some CodingKey) -> any Decoder {
         let place = frame.find(key.stringValue, core)
         return ValueDecoding(core: core, place: place < 0 ? core.absent(codingPath + [key]) : place)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension DecodingCore {
-    /// Whatever there is at a place, 512 levels deep at most.
+    /// Returns the JSON value at an index, of any kind and with at most 512 nested levels.
     func json(at place: Int) throws -> JSONValue {
         let entry = entry(place)
         switch entry.kind {
@@ -25,7 +25,7 @@ extension DecodingCore {
             var name = place + 1
             while name < entry.next {
                 let text = index.string(index[name])
-                // Of members with the same name the first counts.
+                // The first of several members with the same name counts.
                 if members[text] == nil { members[text] = try json(at: name + 1) }
                 name = index.behind(name + 1)
             }
@@ -33,10 +33,10 @@ extension DecodingCore {
         }
     }
 
-    /// A number: exactly if it has digits alone and 64 bits hold it, else the nearest `Double`.
+    /// Returns a number: an exact integer if it has only digits and 64 bits hold it, otherwise the nearest `Double`.
     ///
-    /// 1.0 is the integer 1, as it is to a decoder that is asked for an integer first. From 2⁵³ on a `Double` stays
-    /// one, so that it is the same number when it is written and read again.
+    /// 1.0 becomes the integer 1, as with a decoder that tries an integer first. A `Double` of at least 2⁵³ stays a
+    /// `Double`, so that the number does not change when it is encoded and decoded again.
     private func number(_ entry: JSONEntry, _ place: Int) throws -> JSONValue {
         if entry.code == JSONEntry.Kind.integer.rawValue {
             if let value = index.integer(entry, as: Int64.self) { return .integer(value) }

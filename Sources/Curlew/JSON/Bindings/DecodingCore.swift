@@ -3,11 +3,12 @@
 
 internal import FoundationEssentials
 
-/// One decode: the index of a text, and the buffers and tables that the next decode reuses.
+/// The state of one decode: the index of a text, and buffers and tables that the next decode reuses.
 ///
-/// Owned by one call of `decode` at a time and by the decoders and containers of that call. Decoders and containers
-/// retain the core. A ``DecodingFrame`` does not while the call runs, since the call keeps the core alive; at its end
-/// `release` makes each frame in use retain the core. A core with other owners at that point is not reused.
+/// One call of `decode` at a time owns the core, with the decoders and containers of that call. These decoders and
+/// containers retain the core. A ``DecodingFrame`` does not retain it during the call, because the call keeps the core
+/// alive. At the end of the call, `release` makes each frame in use retain the core. A core that then has other owners
+/// is not reused.
 final class DecodingCore {
     let plan: DecodingPlan
     let index = JSONIndex()
@@ -47,7 +48,7 @@ final class DecodingCore {
         }
     }
 
-    /// The error with its place in the text; errors of the caller's types lack it.
+    /// Adds the position in the text to an error; errors of the caller's types lack it.
     private func located(_ error: DecodingError) -> DecodingError {
         func placed(_ context: DecodingError.Context) -> DecodingError.Context {
             let mark: JSONMark
@@ -69,7 +70,7 @@ final class DecodingCore {
         }
     }
 
-    /// The value at the end of a path, or the last value on it that exists.
+    /// Returns the index of the value at the end of a path, or of the last existing value on the path.
     private func place(at path: [any CodingKey]) -> Int {
         var place = 0
         for (depth, key) in path.enumerated() {
@@ -98,7 +99,7 @@ final class DecodingCore {
 
     /// Ends a decode; containers that the caller's types keep stay valid.
     ///
-    /// - Returns: Whether the core may be used again. The caller asks the same of its reference to the core.
+    /// - Returns: Whether the core may be reused. The caller must also check that it holds the only reference to it.
     func release() -> Bool { kept.release() }
 
     /// Copies the text, so that containers that a caller still holds stay valid.
@@ -117,19 +118,19 @@ final class DecodingCore {
 
     // MARK: Entries
 
-    /// The entry at an index; null for an absent value.
+    /// Returns the entry at an index; null for an absent value.
     @inline(__always)
     func entry(_ place: Int) -> JSONEntry {
         place < DecodingCore.firstAbsent ? index[place] : JSONEntry(.null, offset: 0, extent: 0)
     }
 
-    /// An index for a value that is not in the text, such as that of `superDecoder()` where there is no `super`.
+    /// Returns an index for a value that is not in the text, such as for `superDecoder()` without a `super` member.
     func absent(_ path: [any CodingKey]) -> Int {
         absentPaths.append(path)
         return DecodingCore.firstAbsent + absentPaths.count - 1
     }
 
-    /// How many values an array or object holds.
+    /// Returns the number of values in an array or an object.
     func count(of container: Int) -> Int {
         let entry = index[container]
         var (place, count) = (container + 1, 0)
@@ -195,7 +196,7 @@ final class DecodingCore {
 
     // MARK: Values
 
-    /// A value of any type.
+    /// Decodes a value of any type.
     @inline(__always)
     func value<T: Decodable>(_ type: T.Type, at place: Int) throws -> T {
         switch ways.way(of: type, plan) {
@@ -263,7 +264,7 @@ final class DecodingCore {
 
     // MARK: Errors
 
-    /// A value of another kind, or a null.
+    /// Returns the error for a value of another kind, or for a null.
     func mismatch(_ type: Any.Type, _ place: Int) -> DecodingError {
         let entry = entry(place)
         let reason = "expected \(type), found \(entry.kind.noun)"
@@ -285,8 +286,8 @@ final class DecodingCore {
     }
 
     /// - Parameters:
-    ///   - words: The description of Foundation's decoder, if it has one.
-    ///   - reason: Without values of the text.
+    ///   - words: The description that Foundation's decoder uses; nil if it has none.
+    ///   - reason: The reason, which contains no values of the text.
     func context(
         _ place: Int, _ words: String, _ reason: String, _ kind: JSON.Fault.Kind = .value,
         path: [any CodingKey]? = nil
@@ -315,9 +316,9 @@ final class DecodingCore {
         var position: Int
     }
 
-    /// The path to a value, computed on demand by a walk from the root.
+    /// Computes the path to a value by a walk from the root.
     ///
-    /// The steps of the last walk are kept: a type that asks for the path of every element asks in order.
+    /// The core keeps the steps of the last walk, because types that read the path of every element do so in order.
     func path(to place: Int) -> [any CodingKey] {
         if place >= DecodingCore.firstAbsent { return absentPaths[place - DecodingCore.firstAbsent] }
         var path: [any CodingKey] = []

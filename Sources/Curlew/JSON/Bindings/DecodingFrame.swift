@@ -5,15 +5,15 @@ internal import Glibc
 
 /// The object that a keyed container reads, and the position of its reader.
 ///
-/// A type asks for the same names in the same order for each of its objects, mostly in the order of the text. So the
-/// frame compares the key with the next name first and searches only if they differ.
+/// A type reads the same names in the same order from each of its objects, mostly in the order of the text. Therefore
+/// the frame first compares the key with the next name and searches only if they differ.
 final class DecodingFrame: ContainerFrame {
     private struct State {
         var object = 0
         var end = 0
-        /// The name to try next.
+        /// The index of the name to compare next.
         var cursor = 0
-        /// Other keys have found all names before this one, so a search need not look at them.
+        /// The lower bound of a search; other keys have found all names before it.
         var low = 0
         /// The slot of the next key, if the keys repeat their first order.
         var slot = 0
@@ -25,10 +25,10 @@ final class DecodingFrame: ContainerFrame {
         var table: [String: Int]?
     }
 
-    /// Unretained: the call keeps the core alive during a decode, `owner` after it.
+    /// The core, not retained: the call keeps it alive during a decode, and `owner` after the decode.
     private let unowned: Unmanaged<DecodingCore>
     private let names: KeyNames
-    /// Allocated memory: Swift checks each access to a class's variable.
+    /// The state in allocated memory, because Swift checks each access to a variable of a class.
     private let state: UnsafeMutablePointer<State>
     /// The core, if a caller holds a container of this frame after the decode.
     private var owner: DecodingCore?
@@ -69,7 +69,7 @@ final class DecodingFrame: ContainerFrame {
         state.pointee.found = 0
     }
 
-    /// The index of the value for a key; −1 when the object has none.
+    /// Returns the index of the value for a key; −1 when the object has none.
     ///
     /// The first of several members with the same name counts.
     @inline(__always)
@@ -107,7 +107,7 @@ final class DecodingFrame: ContainerFrame {
             state.pointee.slot = slot + 1
         }
         guard state.pointee.table == nil, slot >= 0, !names.isCustom else { return lookUp(key, core) }
-        // A key that was found before may be in front of `low`, and again after it.
+        // A key that was found earlier may be before `low`, and a second time after it.
         var place = state.pointee.found & KeyNames.bit(slot) == 0 ? state.pointee.low : object + 1
         var steps = 0
         while place < state.pointee.end {
@@ -146,7 +146,7 @@ final class DecodingFrame: ContainerFrame {
         return table
     }
 
-    /// The names as keys see them, in the order of the text, each once.
+    /// Returns the converted names in the order of the text, each once.
     func allNames() -> [String] {
         let core = core
         let table = namesOfAll(core)
@@ -158,7 +158,7 @@ final class DecodingFrame: ContainerFrame {
 final class KeyNames {
     private struct Name {
         let text: String
-        /// The first sixteen bytes of the name in the text, and a mask of those that exist.
+        /// The first sixteen bytes of the name in the text, and a mask of the bytes that exist.
         let start: UInt64
         let startMask: UInt64
         let rest: UInt64
@@ -180,7 +180,7 @@ final class KeyNames {
 
     /// The greatest number of names: one for each bit of the mask.
     ///
-    /// A lookup of a further name converts it anew.
+    /// Names beyond this number are converted at each lookup.
     private static let limit = 64
 
     init(_ conversion: DecodingPlan.Keys) {
@@ -206,11 +206,11 @@ final class KeyNames {
     @inline(__always)
     func hasName(_ key: String, at slot: Int) -> Bool { slot < count && names[slot].text == key }
 
-    /// The slot of a name, added if it is new; −1 if the name cannot have one.
+    /// Returns the slot of a name, and adds a new name; −1 if the name cannot have a slot.
     func slot(of key: String, near start: Int) -> Int {
         if hasName(key, at: start) { return start }
         for slot in 0..<count where names[slot].text == key { return slot }
-        // A custom conversion may depend on the path. Long names come from a text rather than from a type.
+        // A custom conversion may depend on the path. Long names usually come from a text, not from a type.
         guard count < KeyNames.limit, !isCustom, key.utf8.count <= 128 else { return -1 }
         let wire = conversion.isSnake ? SnakeCase.snake(key) : key
         // A name that converts to another key never matches this one.
@@ -233,7 +233,7 @@ final class KeyNames {
         return count - 1
     }
 
-    /// Eight bytes in memory order, and a mask of those that exist.
+    /// Returns eight bytes in memory order, and a mask of the bytes that exist.
     private static func word(_ bytes: UnsafeMutableBufferPointer<UInt8>, from start: Int) -> (UInt64, mask: UInt64) {
         var (word, mask): (UInt64, UInt64) = (0, 0)
         for place in start..<max(start, min(bytes.count, start + 8)) {
@@ -243,7 +243,7 @@ final class KeyNames {
         return (word.littleEndian, mask.littleEndian)
     }
 
-    /// Whether the name of an entry matches the key of a slot.
+    /// Returns whether the name of an entry matches the key of a slot.
     @inline(__always)
     func matches(_ index: JSONIndex, _ entry: JSONEntry, _ slot: Int) -> Bool {
         let name = names + slot
@@ -264,7 +264,7 @@ final class KeyNames {
         return isSlowly(index, entry, slot)
     }
 
-    /// Whether a name matches a key, for names with escapes, with non-ASCII characters or with a conversion.
+    /// Returns whether a name with escapes, non-ASCII characters or a conversion matches a key.
     @inline(never)
     private func isSlowly(_ index: JSONIndex, _ entry: JSONEntry, _ slot: Int) -> Bool {
         if conversion.isSnake, entry.code == JSONEntry.Kind.ascii.rawValue, !index.isAlike(entry, names[slot].text) {
@@ -281,7 +281,7 @@ extension JSONIndex {
             && other.baseAddress.map { memcmp(text + entry.offset, $0, other.count) == 0 } ?? true
     }
 
-    /// Whether two names could match by their letters and digits; cheaper than a conversion.
+    /// Returns whether two names could match by their letters and digits; this is cheaper than a conversion.
     func isAlike(_ entry: JSONEntry, _ name: String) -> Bool {
         func fold(_ byte: UInt8) -> UInt8? {
             byte == UInt8(ascii: "_") ? nil : byte &- 0x41 < 26 ? byte | 0x20 : byte

@@ -160,7 +160,7 @@ extension DecodingCore {
         return entry
     }
 
-    /// An array of scalars.
+    /// Decodes an array of scalars.
     ///
     /// Filling an array of the final size is faster than appending.
     @inline(__always)
@@ -196,7 +196,7 @@ extension DecodingCore {
         return entry
     }
 
-    /// A dictionary whose keys are the names without conversion.
+    /// Decodes a dictionary whose keys are the names without conversion.
     ///
     /// The first of several members with the same name counts.
     @inline(__always)
@@ -214,7 +214,7 @@ extension DecodingCore {
         return values
     }
 
-    /// The same for any values.
+    /// Decodes a dictionary with values of any type.
     ///
     /// A lookup before each insertion would cost as much as the insertion.
     fileprivate func dictionary<Key: Hashable, Value: Decodable>(

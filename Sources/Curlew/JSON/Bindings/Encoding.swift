@@ -131,7 +131,7 @@ struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
         try frame.write(key.stringValue) { try $0.value(value) }
     }
 
-    /// A writer for the value of a key; the caller may fill it later.
+    /// Returns a writer for the value of a key; the caller may write to it later.
     private func nested(_ key: some CodingKey) -> JSONWriter {
         let (writer, depth) = (frame.writer, frame.state.pointee.depth)
         let path = codingPath + [key]
@@ -198,7 +198,7 @@ struct UnkeyedEncoding: UnkeyedEncodingContainer {
     mutating func encode(_ value: UInt128) throws { try write { $0.integer(value) } }
     mutating func encode<T: Encodable>(_ value: T) throws { try write { try $0.value(value) } }
 
-    /// A writer for an element; the caller may fill it later.
+    /// Returns a writer for an element; the caller may write to it later.
     private func nested() -> JSONWriter {
         let path = codingPath + [JSONKey(index: count)]
         guard writer.enter(level, id) else {
@@ -218,7 +218,7 @@ struct UnkeyedEncoding: UnkeyedEncodingContainer {
 }
 
 extension JSONWriter {
-    /// The outermost object of a nested writer.
+    /// Returns a container for the outermost object of a nested writer.
     fileprivate func newContainer<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
         let frame = EncodingFrame(self, names(for: type))
         frame.point(to: self, 0, open(isObject: true))
@@ -238,14 +238,14 @@ extension JSONWriter {
         return Int(state.pointee.levels[depth].count)
     }
 
-    /// The id of the open level at the start of a value, if any; closes the levels inside it.
+    /// Closes the levels inside the open level at the start of a value and returns its id; nil without an open level.
     fileprivate func reenter(_ depth: Int, _ start: Int, isObject: Bool) -> Int? {
         guard depth < state.pointee.depth else { return nil }
         let level = state.pointee.levels[depth]
         return level.start == start && level.isObject == isObject && enter(depth, level.id) ? level.id : nil
     }
 
-    /// Whether no nested writer occupies the place of a value.
+    /// Returns whether no nested writer occupies the offset of a value.
     @inline(__always)
     fileprivate func isVacant(at start: Int) -> Bool {
         state.pointee.spliceCount == 0 || splices.last?.position != start

@@ -4,7 +4,7 @@
 /// The object that a keyed container writes.
 final class EncodingFrame: ContainerFrame {
     struct State {
-        /// Unretained: the call keeps the writer alive during an encode, `owner` after it.
+        /// The writer, not retained: the call keeps it alive during an encode, and `owner` after the encode.
         var writer: Unmanaged<JSONWriter>
         var depth = 0
         /// The id of its level.
@@ -14,7 +14,7 @@ final class EncodingFrame: ContainerFrame {
     }
 
     let names: EncodingNames
-    /// Allocated memory: Swift checks each access to a class's variable.
+    /// The state in allocated memory, because Swift checks each access to a variable of a class.
     let state: UnsafeMutablePointer<State>
     private var owner: JSONWriter?
 
@@ -129,7 +129,7 @@ final class EncodingNames {
     @inline(__always)
     func hasName(_ key: String, at slot: Int) -> Bool { slot >= 0 && slot < count && names[slot].key == key }
 
-    /// The slot of a name, added if it is new; −1 if the table is full or the conversion depends on the path.
+    /// Returns the slot of a name, and adds a new name; −1 if the table is full or the conversion depends on the path.
     func slot(of key: String) -> Int {
         for slot in 0..<count where names[slot].key == key { return slot }
         guard count < EncodingNames.limit, !plan.hasCustomKeys, key.utf8.count <= 128 else { return -1 }
@@ -150,7 +150,7 @@ final class EncodingNames {
         plan.keys(key, plan.hasCustomKeys ? writer.codingPath(to: depth) : [])
     }
 
-    /// The names of a mask.
+    /// Returns the names of a mask.
     func texts(_ mask: UInt64) -> Set<String> {
         Set((0..<count).filter { mask & names[$0].bit != 0 }.map { names[$0].converted })
     }

@@ -133,7 +133,7 @@ extension JSONWriter {
         close(to: depth)
     }
 
-    /// A dictionary; its keys are not converted.
+    /// Writes a dictionary without converting its keys.
     @inline(__always)
     fileprivate func object<Key, Value>(
         _ values: [Key: Value], _ name: (Key) -> String, _ write: (Value) throws -> Void
@@ -152,7 +152,7 @@ extension JSONWriter {
         close(to: depth)
     }
 
-    /// Any JSON.
+    /// Writes any JSON value.
     ///
     /// Numbers that are not finite cannot be written.
     func json(_ value: JSONValue) throws {

@@ -7,7 +7,7 @@ internal import Glibc
 // The values of entries. The index pass has checked the text, so strings and numbers are well-formed here.
 
 extension JSONIndex {
-    /// The bytes of a number, or of a string with its escapes.
+    /// Returns the bytes of a number, or of a string with its escapes.
     @inline(__always)
     func bytes(_ entry: JSONEntry) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: text + entry.offset, count: entry.length)
@@ -15,7 +15,7 @@ extension JSONIndex {
 
     // MARK: Strings
 
-    /// The value of a name or a string.
+    /// Returns the value of a name or a string.
     @inline(__always)
     func string(_ entry: JSONEntry) -> String {
         if entry.code == JSONEntry.Kind.escaped.rawValue { return unescaped(bytes(entry)) }
@@ -79,7 +79,7 @@ extension JSONIndex {
 
     // MARK: Numbers
 
-    /// A whole number; nil when it has a fraction or the type cannot hold it.
+    /// Returns a number as an integer; nil when it has a fraction or the type cannot hold it.
     @inline(__always)
     func integer<T: FixedWidthInteger>(_ entry: JSONEntry, as type: T.Type) -> T? {
         let bytes = bytes(entry)
@@ -109,7 +109,7 @@ extension JSONIndex {
         return size <= 1 << 127 ? T(exactly: Int128(truncatingIfNeeded: 0 &- size)) : nil
     }
 
-    /// The nearest `Double`; nil beyond its range.
+    /// Returns the nearest `Double`; nil beyond its range.
     @inline(__always)
     func double(_ entry: JSONEntry) -> Double? {
         let digits =
@@ -123,7 +123,7 @@ extension JSONIndex {
         Double(numeral(entry)).flatMap { $0.isFinite ? $0 : nil }
     }
 
-    /// The nearest `Float`; nil beyond its range.
+    /// Returns the nearest `Float`; nil beyond its range.
     func float(_ entry: JSONEntry) -> Float? {
         let digits = JSONIndex.digits(bytes(entry))
         if !digits.isCut, digits.mantissa < 1 << 24, digits.exponent == 0 {
@@ -136,14 +136,14 @@ extension JSONIndex {
         string(JSONEntry(.ascii, offset: entry.offset, extent: entry.length))
     }
 
-    /// The number as decimal digits; `Decimal` keeps 38 of them.
+    /// Returns the number as decimal digits; `Decimal` keeps 38 of them.
     func decimal(_ entry: JSONEntry) -> Decimal? {
         let digits = JSONIndex.digits(bytes(entry))
         if digits.mantissa == 0, !digits.isCut { return 0 }
         return Decimal(string: numeral(entry)).flatMap { $0.isNaN ? nil : $0 }
     }
 
-    /// A number of at most 19 digits; nil for longer ones.
+    /// Parses a number of at most 19 digits; returns nil for longer numbers.
     ///
     /// - Parameter readable: The number of bytes from the start of the number to the end of the text.
     @inline(__always)
@@ -183,7 +183,7 @@ extension JSONIndex {
         return number
     }
 
-    /// The value and the count of the leading digits of eight bytes, by three multiplications.
+    /// Computes the value and the count of the leading digits of eight bytes by three multiplications.
     @inline(__always)
     private static func digits(_ bytes: UnsafeRawPointer) -> (value: UInt64, length: Int) {
         var digits = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)) ^ 0x3030_3030_3030_3030
@@ -233,7 +233,7 @@ extension JSONIndex {
         return number
     }
 
-    /// The exponent after an "e", clamped to ±2³⁰.
+    /// Returns the exponent after an "e", clamped to ±2³⁰.
     fileprivate static func exponent(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Int {
         var place = start
         let isNegative = bytes[place] == UInt8(ascii: "-")

@@ -12,8 +12,8 @@ internal import Glibc
 
 /// A checked text of JSON (RFC 8259) and the flat index of its values.
 ///
-/// A handle to allocated memory, released by `free`: Swift would check each access to a class or an array. Not
-/// thread-safe: it belongs to one decode at a time.
+/// The index is a handle to allocated memory, which `free` releases, because Swift would check each access to a class
+/// or an array. It is not thread-safe and belongs to one decode at a time.
 struct JSONIndex {
     private struct Storage {
         var text: UnsafePointer<UInt8>
@@ -63,7 +63,7 @@ struct JSONIndex {
         return memory.bindMemory(to: UInt64.self, capacity: count)
     }
 
-    /// The address of an empty text; never read.
+    /// Returns the address of an empty text; never read.
     private static func nothing(_ entries: UnsafeMutablePointer<UInt64>) -> UnsafePointer<UInt8> {
         UnsafeRawPointer(entries).assumingMemoryBound(to: UInt8.self)
     }
@@ -142,7 +142,7 @@ struct JSONIndex {
         }
     }
 
-    /// The index of the entry after a value and its contents.
+    /// Returns the index of the entry after a value and its contents.
     @inline(__always)
     func behind(_ index: Int) -> Int {
         let entry = self[index]

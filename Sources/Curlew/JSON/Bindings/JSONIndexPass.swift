@@ -3,7 +3,7 @@
 
 internal import Glibc
 
-/// One pass over a text that checks all of it and writes the index, without recursion.
+/// One pass over a text, without recursion, which checks the whole text and writes the index.
 ///
 /// Functions that are not inlined belong to ``JSONText`` and take a position, so that the state of the pass stays in
 /// registers.
@@ -156,7 +156,7 @@ struct JSONIndexPass {
 
     // MARK: Numbers
 
-    /// A number (RFC 8259 §6).
+    /// Checks a number (RFC 8259 §6) and writes its entry.
     @inline(__always)
     private mutating func number() throws(JSONFlaw) {
         let start = position
@@ -201,7 +201,7 @@ struct JSONIndexPass {
 
     // MARK: Strings
 
-    /// A string; the position is at its opening quotation mark (RFC 8259 §7).
+    /// Checks a string (RFC 8259 §7) and writes its entry; the position is at the opening quotation mark.
     @inline(__always)
     private mutating func string() throws(JSONFlaw) {
         let start = position + 1
@@ -268,7 +268,7 @@ struct JSONText {
         return end - position >= length && memcmp(bytes + position, word.utf8Start, length) == 0
     }
 
-    /// The position after an escape.
+    /// Returns the position after an escape.
     @inline(never)
     func behindEscape(at start: Int) throws(JSONFlaw) -> Int {
         switch self[start + 1] {
@@ -296,7 +296,7 @@ struct JSONText {
         return unit
     }
 
-    /// The position after non-ASCII characters, which must be well-formed (Unicode 15, table 3-7).
+    /// Returns the position after non-ASCII characters, which must be well-formed (Unicode 15, table 3-7).
     @inline(never)
     func behindCharacters(at start: Int) throws(JSONFlaw) -> Int {
         var position = start

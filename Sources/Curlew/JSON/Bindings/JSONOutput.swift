@@ -3,7 +3,7 @@
 
 /// Reads texts of a ``JSONWriter``, and rewrites them for options such as sorted names.
 enum JSONOutput {
-    /// The name at the start of a text, after its quotation mark.
+    /// Returns the name at the start of a text, after its quotation mark.
     static func name(_ text: UnsafeBufferPointer<UInt8>) -> String? {
         var end = 0
         while end < text.count, text[end] != UInt8(ascii: "\"") { end += text[end] == UInt8(ascii: "\\") ? 2 : 1 }
@@ -16,7 +16,7 @@ enum JSONOutput {
         }
     }
 
-    /// The text with sorted members, with the last member of each name, or indented, as the plan says.
+    /// Returns the text with sorted members, the last member of each name, or indentation, according to the plan.
     static func rewritten(_ text: UnsafeBufferPointer<UInt8>, _ plan: EncodingPlan) throws(JSONFlaw) -> [UInt8] {
         let index = JSONIndex()
         defer { index.free() }
@@ -31,7 +31,7 @@ enum JSONOutput {
         let index: JSONIndex
         let plan: EncodingPlan
 
-        /// Recursive: levels are limited by the index.
+        /// The recursion is limited, because the index limits the levels.
         func write(_ place: Int, _ level: Int, to output: inout [UInt8]) {
             let entry = index[place]
             switch entry.kind {
@@ -86,7 +86,7 @@ enum JSONOutput {
             return places
         }
 
-        /// The members of an object: the last of each name, in order or sorted by code point.
+        /// Returns the last member of each name of an object, in the order of the text or sorted by code point.
         private func members(_ object: Int) -> [Int] {
             var (places, place) = ([Int](), object + 1)
             var known: [String: Int] = [:]

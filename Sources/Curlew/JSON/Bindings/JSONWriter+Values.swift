@@ -6,7 +6,7 @@ internal import FoundationEssentials
 extension JSONWriter {
     // MARK: Strings
 
-    /// A string with the required escapes (RFC 8259 §7), and escaped slashes unless the plan says otherwise.
+    /// Writes a string with the required escapes (RFC 8259 §7); slashes are escaped unless the plan disables it.
     @inline(__always)
     func string(_ string: String) {
         let span = string.utf8Span.span
@@ -26,7 +26,7 @@ extension JSONWriter {
         put(UInt8(ascii: "\""))
     }
 
-    /// The offset of the first byte that needs an escape; nil if no byte does.
+    /// Returns the offset of the first byte that needs an escape; nil if no byte does.
     ///
     /// Looks at eight bytes at a time.
     @inline(__always)
@@ -86,7 +86,7 @@ extension JSONWriter {
         ascii("\(value)")
     }
 
-    /// A number of at most 20 digits.
+    /// Writes a number of at most 20 digits.
     @inline(never)
     private func digits(_ value: UInt64) {
         reserve(20)
@@ -106,7 +106,7 @@ extension JSONWriter {
         state.pointee.count += length
     }
 
-    /// The shortest decimal number that reads as the same `Double`, without the fraction of whole numbers.
+    /// Writes the shortest decimal number that decodes as the same `Double`; whole numbers have no fraction.
     func double(_ value: Double) throws {
         guard value.isFinite else { return try nonConforming(value, value) }
         let size = value.magnitude
@@ -132,7 +132,7 @@ extension JSONWriter {
         ascii(value.description)
     }
 
-    /// A number whose last digits are decimals.
+    /// Writes a number whose last digits are decimals.
     @inline(__always)
     private func fixed(_ digits: UInt64, _ decimals: Int) {
         if decimals == 0 { return self.digits(digits) }
@@ -150,7 +150,7 @@ extension JSONWriter {
         state.pointee.count += decimals + 1
     }
 
-    /// A number in Swift's description, without ".0".
+    /// Writes the description that Swift gives a number, without ".0".
     private func ascii(_ text: String) {
         let bytes = text.utf8Span.span
         bytes.withUnsafeBufferPointer { bytes in

@@ -9,9 +9,9 @@ internal import Glibc
 /// may be created early and filled late, so it gets a writer of its own; its text is inserted at the end, as a
 /// *splice*.
 ///
-/// The memory of `state` holds the variables that every write changes: Swift checks each access to a class's variable.
-/// It is initialised by `init` and freed by `deinit`; `bytes` has room for `capacity` bytes, of which `count` are
-/// initialised, and every write reserves before it writes.
+/// The memory of `state` holds the variables that every write changes, because Swift checks each access to a variable
+/// of a class. It is initialised by `init` and freed by `deinit`. `bytes` has memory for `capacity` bytes, of which
+/// `count` are initialised, and every write reserves memory before it writes.
 final class JSONWriter {
     struct Level {
         /// Unique within the writer.
@@ -150,7 +150,7 @@ final class JSONWriter {
         return level.id
     }
 
-    /// Throws if the value is nested too deeply: an endless value must not overflow the stack.
+    /// Throws if the value is nested too deeply, because an endless value must not overflow the stack.
     @inline(__always)
     func checkDepth() throws {
         if depthAround + state.pointee.depth > JSONLimits.depth, let failure = root.failure { throw failure }
@@ -174,7 +174,7 @@ final class JSONWriter {
         }
     }
 
-    /// Whether a level is still open; if so, closes the levels inside it.
+    /// Closes the levels inside an open level and returns true; returns false if the level is closed.
     @inline(__always)
     func enter(_ depth: Int, _ id: Int) -> Bool {
         guard depth < state.pointee.depth, depth >= state.pointee.floor, state.pointee.levels[depth].id == id else {
@@ -191,7 +191,7 @@ final class JSONWriter {
         state.pointee.levels[depth].count += 1
     }
 
-    /// A state for `restore`: a value whose encoding throws leaves nothing in the text.
+    /// A state for `restore`, which removes a value whose encoding throws from the text.
     struct Mark {
         fileprivate let count: Int
         fileprivate let depth: Int
@@ -239,7 +239,7 @@ final class JSONWriter {
         state.pointee.spliceCount = count
     }
 
-    /// A writer whose text is discarded, for a container that is closed.
+    /// Returns a writer whose text is discarded, for a container that is closed.
     static func orphan(_ plan: EncodingPlan, _ path: [any CodingKey]) -> JSONWriter {
         let writer = JSONWriter(plan, path: path)
         writer.kept.close()
@@ -248,7 +248,7 @@ final class JSONWriter {
 
     // MARK: Nested containers
 
-    /// A writer for a value at the end of the text; the caller may fill it at any time.
+    /// Returns a writer for a value at the end of the text; the caller may write to it at any time.
     func splice(_ path: [any CodingKey]) -> JSONWriter {
         let writer = JSONWriter(plan, in: self, path: path)
         splices.append(Splice(position: state.pointee.count, writer: writer))
@@ -259,13 +259,13 @@ final class JSONWriter {
 
     func fail(_ words: String) {
         guard root.failure == nil else { return }
-        // A type instead of the value marks an error whose text contains no values.
+        // The error contains the type instead of the value, so its text contains no values.
         let error = EncodingError.invalidValue(
             Never.self, EncodingError.Context(codingPath: codingPath(), debugDescription: words))
         root.failure = error
     }
 
-    /// The error of a container that is used after its value is complete.
+    /// Returns the error of a container that is used after its value is complete.
     func closed() -> EncodingError {
         .invalidValue(
             Never.self,
@@ -297,7 +297,7 @@ final class JSONWriter {
 
     // MARK: Paths
 
-    /// The path of the current value, or of the level at a depth; computed from the text on demand.
+    /// Computes the path of the current value, or of the level at a depth, from the text.
     func codingPath(to depth: Int? = nil) -> [any CodingKey] {
         var path = path
         for depth in 0..<max(0, min(depth ?? .max, state.pointee.depth)) {
@@ -312,7 +312,7 @@ final class JSONWriter {
         return path
     }
 
-    /// The name of the last member of an object that is open.
+    /// Returns the name of the last member of an object that is open.
     private func lastName(_ level: Level) -> String? {
         guard level.count > 0 else { return nil }
         let rest = state.pointee.count - level.name
@@ -356,7 +356,7 @@ final class JSONWriter {
         state.pointee.hasDuplicates || children.contains { $0.state.pointee.hasDuplicates }
     }
 
-    /// The text with the texts of the nested writers inserted.
+    /// Writes the text with the texts of the nested writers inserted.
     ///
     /// A value that wrote nothing is an empty object.
     private func flatten(into text: inout [UInt8]) {
@@ -373,12 +373,12 @@ final class JSONWriter {
 
     /// Ends an encode; containers that the caller's types keep stay valid.
     ///
-    /// - Returns: Whether the writer may be used again. The caller asks the same of its reference to the writer.
+    /// - Returns: Whether the writer may be reused. The caller must also check that it holds the only reference to it.
     func release() -> Bool {
         let isFree = kept.release() && children.isEmpty
         if !splices.isEmpty { splices = [] }
         state.pointee.spliceCount = 0
-        // Each has a reference to its parent, which would form a cycle.
+        // Each nested writer references its parent, which would form a cycle.
         for child in children { child.splices = [] }
         children = []
         mixedNames = [:]

@@ -22,9 +22,9 @@ final class ContainerHolder<Container>: AnyContainerHolder {
     }
 }
 
-/// A copy of the holder's container.
+/// Returns a copy of the holder's container.
 ///
-/// The holder supplies the type, which the caller would have to look up.
+/// The holder supplies the type, so the caller need not look it up.
 @inline(never)
 func copy<Container>(_ holder: ContainerHolder<Container>) -> Container { holder.memory.pointee }
 
@@ -87,7 +87,7 @@ struct KeptContainers<Frame: ContainerFrame> {
         newest.removeAll()
     }
 
-    /// A kept container that is not in use; nil if all are.
+    /// Returns a kept container that is not in use; nil if all are in use.
     @inline(__always)
     func free(for type: Any.Type) -> UnsafeMutablePointer<Entry>? {
         var next = newest[type] ?? -1
@@ -99,7 +99,7 @@ struct KeptContainers<Frame: ContainerFrame> {
         return nil
     }
 
-    /// Keeps a container, or returns false if it cannot.
+    /// Keeps a container; returns false if the table cannot keep it.
     func keep<Container>(_ container: Container, for type: Any.Type, _ frame: Frame) -> Bool {
         guard !storage.pointee.isClosed, ContainerLayout.allowsReuse, storage.pointee.count < KeptContainers.limit
         else { return false }
@@ -151,7 +151,7 @@ enum ContainerLayout {
         return isOneObject(decoding) && isOneObject(encoding)
     }()
 
-    /// Whether a value is exactly one reference to an object, by reflection and by its bits.
+    /// Returns whether a value is exactly one reference to an object, by reflection and by its bits.
     private static func isOneObject<Container>(_ container: Container) -> Bool {
         let children = Mirror(reflecting: container).children
         guard MemoryLayout<Container>.size == MemoryLayout<ContainerBox>.size, children.count == 1,

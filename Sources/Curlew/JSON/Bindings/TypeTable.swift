@@ -3,7 +3,7 @@
 
 /// A hash table from types to trivial values, with open addressing.
 ///
-/// A handle to memory that `free` ends. Belongs to one coder at a time.
+/// The table is a handle to memory that `free` releases. It belongs to one coder at a time.
 struct TypeTable<Value: BitwiseCopyable> {
     private struct Slot {
         /// The address of the type's metadata; 0 in a free slot.
@@ -12,7 +12,7 @@ struct TypeTable<Value: BitwiseCopyable> {
     }
 
     private struct Storage {
-        /// A power of two; at most half of the slots are used, so that every search ends.
+        /// The number of slots, a power of two; at most half of them are used, so that every search ends.
         let slots: UnsafeMutablePointer<Slot>
         let mask: Int
         var count = 0
@@ -23,7 +23,7 @@ struct TypeTable<Value: BitwiseCopyable> {
             mask = size - 1
         }
 
-        /// The slot of a type, or the free slot for it.
+        /// Returns the slot of a type, or the free slot for it.
         ///
         /// The shifts drop low bits, which alignment makes equal in all metatypes.
         @inline(__always)
@@ -77,9 +77,9 @@ struct TypeTable<Value: BitwiseCopyable> {
     }
 }
 
-/// How a coder codes values of one type.
+/// The way in which a coder codes values of one type.
 enum CodingWay<Direct: BitwiseCopyable>: BitwiseCopyable {
-    /// By the type's own conformance to `Codable`.
+    /// The coder uses the type's own conformance to `Codable`.
     case own
     case direct(Direct)
 }

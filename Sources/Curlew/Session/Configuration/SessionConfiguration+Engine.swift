@@ -26,8 +26,6 @@ extension EngineConfiguration {
         case .http1Only: version = .http1Only
         case .http2PriorKnowledge: version = .http2PriorKnowledge
         }
-        minimumTLS = TLSVersion(configuration.tls.minimumVersion)
-        maximumTLS = configuration.tls.maximumVersion.map { TLSVersion($0) }
         connectionsPerHost = configuration.limits.connectionsPerHost
         connections = configuration.limits.connections
         transfersPerHost = configuration.limits.transfersPerHost
@@ -55,20 +53,6 @@ extension Bandwidth {
     }
 }
 
-extension EngineConfiguration.TLS {
-    init(_ tls: Session.Configuration.TLS) {
-        self.init()
-        // Always exclude suites without authentication or encryption: a server without a certificate would escape all
-        // trust evaluation.
-        ciphers = tls.ciphers.map { "\($0):!aNULL:!eNULL" }
-        suites = tls.cipherSuites
-        serverNames = Dictionary(
-            tls.serverNames.map { (HostName.key($0) ?? $0, HostName.key($1) ?? $1) },
-            uniquingKeysWith: { first, _ in first })
-        negotiates = tls.negotiatesProtocol
-    }
-}
-
 extension EngineConfiguration.TCP {
     fileprivate init(_ tcp: Session.Configuration.TCP) {
         self.init()
@@ -79,14 +63,5 @@ extension EngineConfiguration.TCP {
         }
         if let timeout = tcp.userTimeout { userTimeout = UInt32(clamping: timeout.engineTime / 1_000_000) }
         fastOpen = tcp.fastOpen
-    }
-}
-
-extension EngineConfiguration.TLSVersion {
-    fileprivate init(_ version: Session.Configuration.TLS.Version) {
-        switch version {
-        case .v1_2: self = .v1_2
-        case .v1_3: self = .v1_3
-        }
     }
 }

@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
+
 extension Session.Configuration {
     /// The TLS settings of connections; trust evaluators decide which servers are trusted.
     public struct TLS: Sendable, Hashable {
@@ -117,5 +119,32 @@ extension Session.Configuration.TLS: Codable {
         try container.encode(cipherSuites, forKey: .cipherSuites)
         try container.encode(negotiatesProtocol, forKey: .negotiatesProtocol)
         try container.encode(serverNames, forKey: .serverNames)
+    }
+}
+
+// MARK: For the engine
+
+extension EngineConfiguration.TLS {
+    init(_ tls: Session.Configuration.TLS) {
+        self.init()
+        minimum = Version(tls.minimumVersion)
+        maximum = tls.maximumVersion.map { Version($0) }
+        // Always exclude suites without authentication or encryption: a server without a certificate would escape all
+        // trust evaluation.
+        ciphers = tls.ciphers.map { "\($0):!aNULL:!eNULL" }
+        suites = tls.cipherSuites
+        serverNames = Dictionary(
+            tls.serverNames.map { (HostName.key($0) ?? $0, HostName.key($1) ?? $1) },
+            uniquingKeysWith: { first, _ in first })
+        negotiates = tls.negotiatesProtocol
+    }
+}
+
+extension EngineConfiguration.TLS.Version {
+    fileprivate init(_ version: Session.Configuration.TLS.Version) {
+        switch version {
+        case .v1_2: self = .v1_2
+        case .v1_3: self = .v1_3
+        }
     }
 }

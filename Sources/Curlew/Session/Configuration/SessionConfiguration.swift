@@ -28,9 +28,9 @@ extension Session {
         public var http: HTTP
         /// The sizes of a transfer's buffers.
         public var buffers: Buffers
-        /// Which redirects are followed; up to 20, to any target, unless set.
+        /// The policy for redirects; unless set, up to 20 redirects to any target are followed.
         public var redirects: RedirectPolicy
-        /// Which requests are retried; only those that no server can have acted on, unless set.
+        /// The policy for retries; unless set, only requests that no server can have processed are retried.
         public var retry: RetryPolicy
 
         /// The default configuration.

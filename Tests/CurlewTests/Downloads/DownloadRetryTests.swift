@@ -1,0 +1,151 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewSupport
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// The retries of downloads and of their range fetchers follow the retry policy of the session.
+@Suite(.timeLimit(.minutes(5)))
+struct DownloadRetryTests {
+    private let folder: Folder
+    private let body = PatternBody(seed: 5, length: 2_000_000)
+
+    init() throws { folder = try Folder() }
+
+    private func session(
+        _ policy: RetryPolicy, clock: any Clock<Duration> = ContinuousClock(), _ interceptors: [any Interceptor] = []
+    ) -> Session {
+        let retry = RetryInterceptor(policy, isOfSession: true, clock: clock, chance: { 1 })
+        let configuration = Session.Configuration { $0.retry = policy }
+        return Session(
+            core: SessionCore(configuration, trust: SystemTrust(), interceptors: interceptors, retry: retry))
+    }
+
+    /// Two connections: the front, which stalls at 300,000 bytes, and one range fetcher.
+    private func server(
+        _ gate: Gate, _ fetched: @escaping @Sendable (RecordedRequest, MockResponse) -> MockResponse
+    ) throws -> MockServer {
+        let body = body
+        return try MockServer { request in
+            let response = RangeResource(body, tag: "\"1\"").response(to: request)
+            return request.field("Range") == nil
+                ? response.fault(.stall(gate), at: .body(300_000)) : fetched(request, response)
+        }
+    }
+
+    private var options: DownloadOptions {
+        var options = DownloadOptions()
+        options.segments = 2
+        options.minimumChunk = 100_000
+        return options
+    }
+
+    /// The requests of the range fetcher, which name the end of their range.
+    private func fetches(_ server: MockServer) -> Int {
+        server.requests.count { $0.field("Range")?.hasSuffix("-") == false }
+    }
+
+    private func isWhole(_ file: DownloadedFile) -> Bool { file.bytes == 2_000_000 && folder.bytes("a") == body.bytes }
+
+    /// Waits until the server has received so many requests.
+    private func requests(_ count: Int, at server: MockServer) async {
+        for _ in 0..<count { _ = await server.nextRequest() }
+    }
+
+    @Test func rangeFetcherStopsAfterAPermanentError() async throws {
+        let (gate, attempts) = (Gate(), Lock(0))
+        let server = try server(gate) { $1 }
+        let policy = RetryPolicy(limit: 5, backoff: .none, budget: nil)
+        let refused = ClosureInterceptor(scope: .attempt) { request, _, next in
+            guard request.fields[.range]?.hasSuffix("-") == false else { return try await next(request) }
+            if attempts.withLock({ count in
+                count += 1; return count
+            }) == 1 {
+                gate.open()
+            }
+            throw NetworkError(.untrusted, phase: .securing, "Another certificate.", request: request)
+        }
+        let file = try await session(policy, [refused])
+            .download(Request(server.url("/")), to: .file(folder("a")), options: options)
+        #expect(isWhole(file) && attempts.withLock { $0 } == 1)
+    }
+
+    @Test func rangeFetcherWaitsForRetryAfter() async throws {
+        let (gate, busy, clock) = (Gate(), Lock(true), RecordingClock())
+        let server = try server(gate) { _, response in
+            guard
+                busy.withLock({ isFirst in
+                    defer { isFirst = false }; return isFirst
+                })
+            else { return response }
+            return MockResponse.status(503).field("Retry-After", "7")
+        }
+        let policy = RetryPolicy(limit: 3, backoff: .none, budget: nil)
+        let transfer = session(policy, clock: clock)
+            .downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options).start()
+        await requests(3, at: server)
+        gate.open()
+        #expect(isWhole(try await transfer.value))
+        #expect(await clock.notes.all().first == .seconds(7))
+    }
+
+    @Test func rangeFetcherStopsIfTheRequestedWaitIsTooLong() async throws {
+        let gate = Gate()
+        let server = try server(gate) { _, _ in
+            gate.open()
+            return MockResponse.status(503).field("Retry-After", "3600")
+        }
+        let file = try await session(RetryPolicy(limit: 3, backoff: .none, budget: nil))
+            .download(Request(server.url("/")), to: .file(folder("a")), options: options)
+        #expect(isWhole(file) && fetches(server) == 1)
+    }
+
+    @Test func retriesOfTheSessionDoNotMultiplyWithThoseOfTheRangeFetcher() async throws {
+        let gate = Gate()
+        let server = try server(gate) { _, _ in .status(503) }
+        let clock = RecordingClock()
+        let policy = RetryPolicy(limit: 2, backoff: RetryPolicy.Backoff(first: .seconds(1)), budget: nil)
+        let transfer = session(policy, clock: clock)
+            .downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options).start()
+        await requests(4, at: server)
+        gate.open()
+        #expect(isWhole(try await transfer.value) && fetches(server) == 3)
+        #expect(await clock.notes.all() == [.seconds(1), .seconds(2)])
+    }
+
+    /// A server that breaks every body after 1000 bytes: each response is progress, but too little.
+    @Test func retriesOfBrokenBodiesTakeFromTheBudget() async throws {
+        let body = body
+        let server = try MockServer { request in
+            RangeResource(body, tag: "\"1\"").response(to: request).fault(.close, at: .body(1000))
+        }
+        let policy = RetryPolicy(limit: 40, backoff: .none, budget: 0)
+        let error = await #expect(throws: NetworkError.self) {
+            try await session(policy, clock: RecordingClock())
+                .download(Request(server.url("/")), to: .file(folder("a")))
+        }
+        #expect(error?.kind == .connectionLost && error?.resumeToken != nil)
+        // The budget starts with ten retries and regains one in a second.
+        #expect((11...20).contains(server.requestCount))
+    }
+
+    @Test func downloadWaitsByTheClockAndTheChanceOfTheSession() async throws {
+        let (body, clock, count) = (body, RecordingClock(), Lock(0))
+        let server = try MockServer { request in
+            let response = RangeResource(body, tag: "\"1\"").response(to: request)
+            let number = count.withLock { count in
+                count += 1; return count
+            }
+            return number < 3 ? response.fault(.close, at: .body(1000)) : response
+        }
+        let policy = RetryPolicy(limit: 5, backoff: RetryPolicy.Backoff(first: .seconds(10)), budget: nil)
+        let file = try await session(policy, clock: clock)
+            .download(Request(server.url("/")), to: .file(folder("a")))
+        #expect(isWhole(file))
+        #expect(await clock.notes.all() == [.seconds(10), .seconds(20)])
+    }
+}
