@@ -41,7 +41,7 @@ let package = Package(
         .target(
             name: "CurlewTerminal", dependencies: ["Curlew", "CurlewEngine", "CurlewSupport"], swiftSettings: strict),
         .target(name: "CurlewXML", dependencies: ["Curlew", "CurlewSupport", "CXML2"], swiftSettings: strict),
-        .target(name: "CurlewTesting", dependencies: ["CurlewShims"], swiftSettings: strict),
+        .target(name: "CurlewTesting", dependencies: ["CurlewShims", "CurlewSupport"], swiftSettings: strict),
 
         .executableTarget(
             name: "Tour", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Tour", swiftSettings: strict),

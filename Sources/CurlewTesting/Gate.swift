@@ -12,7 +12,7 @@
 /// let gate = Gate()
 /// server.on("GET", "/slow", .text("done").fault(.stall(gate), at: .body(2)))
 /// // start the request …
-/// await gate.waitUntilReached()   // two bytes of the body are sent
+/// await gate.waitUntilReached()  // two bytes of the body are sent
 /// gate.open()
 /// ```
 public final class Gate: Sendable {

@@ -10,11 +10,13 @@
 /// body for HEAD, 204 and 304 (RFC 9110 §6.4.1).
 ///
 /// ```swift
-/// .json(#"{"id":1}"#)
-/// .text("gone", status: 410).field("Cache-Control", "no-store")
-/// .pattern(PatternBody(seed: 1, length: 1 << 30)).chunked(size: 4096).fault(.reset, at: .body(100_000))
-/// .bytes(full).fault(.close, at: .body(40))           // a Content-Length that is not kept
-/// .text("ok").fault(.close, at: .end)                 // a keep-alive connection that dies in the pool
+/// let responses: [MockResponse] = [
+///     .json(#"{"id":1}"#),
+///     .text("gone", status: 410).field("Cache-Control", "no-store"),
+///     .pattern(PatternBody(seed: 1, length: 1 << 30)).chunked(size: 4096).fault(.reset, at: .body(100_000)),
+///     .bytes(full).fault(.close, at: .body(40)),  // fewer bytes than the Content-Length
+///     .text("ok").fault(.close, at: .end),  // the connection closes while the client's pool keeps it
+/// ]
 /// ```
 public struct MockResponse: Sendable {
     enum Body: Sendable {

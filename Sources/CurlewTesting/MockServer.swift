@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
+internal import CurlewSupport
+
 // CurlewTesting supports tests of networking code: a real HTTP/1.1 server on the loopback interface with scripted
 // responses and faults (MockServer), certificates made at run time (TestAuthority), and bodies of any size that need
 // no memory (PatternBody). It is a separate product, so that apps do not ship it.
@@ -130,7 +132,7 @@ public final class MockServer: Sendable {
         _ method: String?, _ path: String, inOrder responses: [MockResponse], reading: BodyReading = .whole
     ) {
         precondition(!responses.isEmpty, "A route needs a response.")
-        let count = Locked(0)
+        let count = Lock(0)
         on(method, path, reading: reading) { _ in
             let index = count.withLock { count in
                 defer { count = min(count + 1, responses.count - 1) }

@@ -8,7 +8,7 @@
 /// ```swift
 /// let body = PatternBody(seed: 7, length: 1 << 30)
 /// server.on("GET", "/big", .pattern(body))
-/// // digest of what the client got == body.sha256
+/// // … compare the digest of the received bytes with body.sha256
 /// ```
 public struct PatternBody: Sendable, Hashable {
     /// The seed, which selects the sequence of bytes.

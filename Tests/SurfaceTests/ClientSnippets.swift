@@ -12,6 +12,12 @@ private struct Photo: Decodable, Sendable {}
 private struct Repository: Decodable, Sendable {}
 private struct Invalid: Decodable, Sendable { var fields: [String: String] }
 
+// Client/Session+Values.swift
+private func snippetOfSessionValue() async throws {
+    let user = try await Session.shared.value(for: "https://api.example.com/users/7", as: User.self)
+    print(user)
+}
+
 // HTTP/HeaderChanges.swift
 func snippetOfHeaderChanges() {
     let changes: HeaderChanges = ["X-Trace": 7, .accept: "image/png", .acceptLanguage: nil]

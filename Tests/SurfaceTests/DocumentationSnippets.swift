@@ -4,7 +4,7 @@
 import Curlew
 import FoundationEssentials
 
-// Every snippet of the doc comments in Sources/Curlew, word for word; parameters provide the values that a snippet
+// Snippets of the doc comments in Sources/Curlew, word for word; parameters provide the values that a snippet
 // assumes.
 
 private func offerRetry() {}
@@ -115,11 +115,10 @@ func snippetOfTimeouts(_ request: inout Request) {
 }
 
 // Request/Timeouts.swift
-func snippetOfTimeouts(_ request: inout Request, _ session: Session) {
-    var timeouts = session.configuration.timeouts
-    (timeouts.responseHead, timeouts.idle, timeouts.minimumRate) = (nil, nil, nil)
-    timeouts.total = .seconds(1800)
-    request.options.timeouts = timeouts
+func snippetOfTimeoutMembers(_ request: inout Request) {
+    request.options.timeouts.responseHead = nil
+    request.options.timeouts.idle = nil
+    request.options.timeouts.minimumRate = nil
 }
 
 // Response/Response.swift

@@ -17,25 +17,27 @@ func snippetOfHTTP2ErrorCode(_ server: HTTP2Server, _ request: RecordedRequest) 
 func snippetOfHTTP2Frame() -> [HTTP2Frame] {
     var cut = HTTP2Frame.data(1, [1, 2, 3])
     cut.declaredLength = 4  // the next frame loses a byte to this one
-    return [
+    let frames = [
         HTTP2Frame.rstStream(1, .refusedStream),
         HTTP2Frame.data(0, Array("on no stream".utf8)),
         HTTP2Frame(.init(rawValue: 0xFA), stream: 3, payload: [1, 2, 3]),  // of an unknown type
         cut,
     ]
+    return frames
 }
 
 // HTTP2/HTTP2Script.swift
 func snippetOfHTTP2Script(_ request: RecordedRequest, _ half: [UInt8], _ gate: Gate) -> [HTTP2Script] {
-    [
-        .respond(200, [("content-type", "text/plain")], text: "hello"),
-        .now.head(413).end().reset(.noError),
+    let scripts: [HTTP2Script] = [
+        .respond(200, [("content-type", "text/plain")], text: "hello"),  // after the whole request
+        .now.head(413).end().reset(.noError),  // before the body of the request has arrived
         .afterRequest.head(200).body(half).fault(.stall(gate)).reset(.internalError),
-        .now.goAway(upTo: 0, .noError),
+        .now.goAway(upTo: 0, .noError),  // the server has processed no stream
         .now.reset(.refusedStream),
         .now.withholdingWindow().fault(.stall(gate)).windowUpdate(by: 1 << 20).reading().respond(200),
-        .now.head(200).flood(.data(request.stream)),
+        .now.head(200).flood(.data(request.stream)),  // endless empty DATA
     ]
+    return scripts
 }
 
 // HTTP2/HTTP2Server.swift

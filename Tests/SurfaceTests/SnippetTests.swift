@@ -4,7 +4,7 @@
 import FoundationEssentials
 import Testing
 
-/// Tests that this target compiles all snippets of README.md and the doc comments.
+/// Tests that this target compiles all snippets of README.md, the guides and the doc comments.
 @Suite struct SnippetTests {
     /// A block of Swift in a document or a doc comment.
     struct Snippet: Sendable, CustomTestStringConvertible {
@@ -21,9 +21,9 @@ import Testing
         try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
-    private static func swiftFiles(_ folder: String) throws -> [String] {
+    private static func files(in folder: String, endingWith suffix: String) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: folder).path)
-            .filter { $0.hasSuffix(".swift") }.map { "\(folder)/\($0)" }.sorted()
+            .filter { $0.hasSuffix(suffix) }.map { "\(folder)/\($0)" }.sorted()
     }
 
     /// Returns the Swift blocks of a text whose lines begin with `prefix`, without the prefix and without imports.
@@ -54,12 +54,16 @@ import Testing
     @Test func everySnippetIsCompiled() throws {
         var shown = try Self.snippets("README.md", linesWith: "")
         #expect(shown.count >= 4)
-        for path in try Self.swiftFiles("Sources/Curlew") + Self.swiftFiles("Sources/CurlewXML") {
+        for path in try Self.files(in: "Documentation", endingWith: ".md") {
+            shown += try Self.snippets(path, linesWith: "")
+        }
+        for path in try Self.files(in: "Sources", endingWith: ".swift") {
             shown += try Self.snippets(path, linesWith: "///")
         }
-        #expect(shown.count >= 20)
+        #expect(shown.count >= 100)
         let compiled = Self.normalised(
-            try Self.swiftFiles("Tests/SurfaceTests").map { try Self.text($0) }.joined(separator: "\n"))
+            try Self.files(in: "Tests/SurfaceTests", endingWith: ".swift").map { try Self.text($0) }
+                .joined(separator: "\n"))
         for snippet in shown {
             let code = Self.normalised(snippet.code)
             #expect(!code.isEmpty, "\(snippet.place): an empty snippet")

@@ -37,13 +37,13 @@ struct DownloadProcess {
     /// The digest of the whole file that the server states.
     var stated: Checksum?
     /// The greatest number of bytes stored so far, and that number at the last failure.
-    var most: Int64 = 0
-    var failedAt: Int64 = 0
+    var highestStored: Int64 = 0
+    var storedAtLastFailure: Int64 = 0
     /// Whether a body is being received, so that the session's retries do not apply any more.
     var isReceiving = false
-    var hasPlace = false
+    var hasSlot = false
     /// The additional connections that fetch chunks from the end.
-    var crew: RangeFetcher?
+    var fetcher: RangeFetcher?
     /// The response that delivered the latest bytes.
     var latest: IncomingResponse?
 
@@ -58,23 +58,23 @@ struct DownloadProcess {
     mutating func run() async throws -> IncomingResponse {
         do {
             try check()
-            try await takePlace()
+            try await enterQueue()
             await plan.witness?.didStart()
             try await openEarlierPart()
             let response = try await fetch()
-            await dismiss()
+            await stopFetcher()
             let file = try await place(response.head)
             await plan.witness?.didEnd(.success(file), isDiscarded: false)
             download.end(.success(file))
             context.run.emit(.fileReady(file.path))
             context.run.notify()
-            leavePlace()
+            leaveQueue()
             return response.with(body: [])
         } catch {
             let failure = await failed(overdue(networkError(error)))
             await plan.witness?.didEnd(.failure(failure), isDiscarded: download.isDiscarded)
             download.end(.failure(failure), token: failure.resumeToken)
-            leavePlace()
+            leaveQueue()
             throw failure
         }
     }
@@ -163,7 +163,7 @@ struct DownloadProcess {
             do {
                 if let response = try await sendOnce() { return response }
             } catch {
-                try await goOn(after: networkError(error))
+                try await retry(after: networkError(error))
             }
         }
     }
@@ -171,11 +171,11 @@ struct DownloadProcess {
     /// Sends one request; nil when bytes are still missing.
     private mutating func sendOnce() async throws -> IncomingResponse? {
         try await waitWhilePaused()
-        if part?.note?.pieces != nil { try await employ() }
-        if let crew, try await meet(crew), let latest { return latest }
+        if part?.note?.pieces != nil { try await startFetcher() }
+        if let fetcher, try await skipFetchedChunks(of: fetcher), let latest { return latest }
         let rangeRequest = RangeRequest(
             offset: part?.note == nil ? 0 : part?.stored ?? 0, validator: part?.note?.validator, total: part?.total)
-        if crew == nil { download.begins(at: rangeRequest.offset, of: rangeRequest.total) }
+        if fetcher == nil { download.begins(at: rangeRequest.offset, of: rangeRequest.total) }
         download.willSend(canSendAgain: request.method == .get)
         isReceiving = false
         let asked = asking(rangeRequest)
@@ -203,9 +203,9 @@ struct DownloadProcess {
             if let limit = request.options.responseLimit, let total, total > limit.bytes { throw tooLarge(limit) }
             try await part?.resume(of: total)
             try await keep(digestOf: response.head)
-            if crew == nil { download.begins(at: rangeRequest.offset, of: total) }
+            if fetcher == nil { download.begins(at: rangeRequest.offset, of: total) }
             willReceive(response, canResume: true)
-            try await employ(response.head)
+            try await startFetcher(response.head)
             return try await receive(response, through: last)
         }
     }
@@ -270,7 +270,7 @@ struct DownloadProcess {
                 .contentChanged, phase: .validating, "The download cannot be resumed: \(reason).",
                 hint: "Download the whole file, or leave failsWhenChanged off.", request: request)
         }
-        await dismiss()
+        await stopFetcher()
         try await part?.restart()
         resumedFrom = 0
     }
@@ -309,14 +309,14 @@ struct DownloadProcess {
         }
         if replacesBytes { try await restart("the server sends the whole") }
         let note = isAsReceived ? self.note(for: head, path, total) : nil
-        await dismiss()
+        await stopFetcher()
         let source = source
         try await part?.begin(note, of: source, total: total)
         download.begins(at: 0, of: total)
         stated = nil
         if isAsReceived { try await keep(digestOf: head) }
         willReceive(response, canResume: note != nil)
-        try await employ(head)
+        try await startFetcher(head)
         return response
     }
 
@@ -359,8 +359,8 @@ struct DownloadProcess {
             var chunk = received
             let bytes = (part?.stored ?? 0) + Int64(chunk.count)
             if let last, bytes > last + 1 { throw misbehaved("The body is longer than Content-Range states", response) }
-            if let crew {
-                let count = crew.take(chunk.count)
+            if let fetcher {
+                let count = fetcher.take(chunk.count)
                 isMet = count < chunk.count
                 if isMet { chunk = chunk.slice(0..<count) }
             }
@@ -368,10 +368,10 @@ struct DownloadProcess {
             let end = (part?.stored ?? 0) + Int64(chunk.count)
             if let limit = request.options.responseLimit, end > limit.bytes { throw tooLarge(limit) }
             try await part?.append(chunk)
-            most = max(most, end)
+            highestStored = max(highestStored, end)
             download.received(chunk.count)
             context.run.notify()
-            if let crew, let part, let pieces = crew.news() ?? (part.isNoteOutdated ? crew.done : nil) {
+            if let fetcher, let part, let pieces = fetcher.takeChangedRanges() ?? (part.isNoteOutdated ? fetcher.storedRanges : nil) {
                 try await self.part?.recordChunks(pieces)
             }
             // Workers have stored, or are fetching, the bytes that follow.

@@ -8,13 +8,13 @@ internal import CurlewSupport
 extension DownloadProcess {
     // MARK: The queue
 
-    mutating func takePlace() async throws {
+    mutating func enterQueue() async throws {
         guard let queue = plan.options.queue else { return }
         let isIn = Lock(false)
         download.isQueued = true
         defer {
             download.isQueued = false
-            hasPlace = isIn.withLock { $0 }
+            hasSlot = isIn.withLock { $0 }
         }
         _ = try await context.wait(atMost: nil, by: .continuous) { [run = context.run] in
             if (try? await queue.enter(run)) != nil { isIn.withLock { $0 = true } }
@@ -24,19 +24,19 @@ extension DownloadProcess {
         }
     }
 
-    mutating func leavePlace() {
-        if hasPlace { plan.options.queue?.leave() }
-        hasPlace = false
+    mutating func leaveQueue() {
+        if hasSlot { plan.options.queue?.leave() }
+        hasSlot = false
     }
 
     /// Waits while the transfer is paused, without a connection and without a slot in the queue.
     mutating func waitWhilePaused() async throws {
         guard context.run.isPaused else { return }
-        leavePlace()
+        leaveQueue()
         _ = try await context.wait(atMost: nil, by: .continuous) { [run = context.run] in
             _ = await run.waitWhilePaused()
         }
-        try await takePlace()
+        try await enterQueue()
     }
 
     // MARK: After a failure
@@ -51,14 +51,14 @@ extension DownloadProcess {
     /// Waits, according to the retry policy, before the rest is requested.
     ///
     /// - Throws: The given error, when the download must not be retried.
-    mutating func goOn(after error: NetworkError) async throws {
+    mutating func retry(after error: NetworkError) async throws {
         if Task.isCancelled || context.isClosed { throw error }
         if error.kind == .cancelled, download.clearDropped() { return try await waitWhilePaused() }
         try? await part?.flush()
-        guard mayGoOn(after: error), let part else { throw error }
+        guard mayRetry(after: error), let part else { throw error }
         // Only new bytes count: bytes that were received again are not progress.
-        if most - failedAt >= Self.gain { schedule.recordProgress() }
-        failedAt = most
+        if highestStored - storedAtLastFailure >= Self.gain { schedule.recordProgress() }
+        storedAtLastFailure = highestStored
         let retry = context.run.host.retry
         let time = RetrySchedule.Time(elapsed: context.elapsed, remaining: context.remaining)
         let step = schedule.step(after: error, of: request, at: time, chance: retry.chance())
@@ -75,7 +75,7 @@ extension DownloadProcess {
         if part.note == nil { try await restart("the server gave no strong validator") }
     }
 
-    private func mayGoOn(after error: NetworkError) -> Bool {
+    private func mayRetry(after error: NetworkError) -> Bool {
         guard let part, part.stored > 0 || isReceiving else { return false }
         if error.kind == .checksumMismatch || error.kind == .contentChanged { return false }
         if part.note == nil, plan.options.failsWhenChanged { return false }
@@ -85,7 +85,7 @@ extension DownloadProcess {
 
     /// Cleans up after a failure: keeps a part file that can be resumed and adds its token to the error.
     mutating func failed(_ error: NetworkError) async -> NetworkError {
-        await dismiss()
+        await stopFetcher()
         let isDiscarded = download.isDiscarded
         if isDiscarded, part == nil, let place = plan.token?.part ?? plan.destination.part(of: source) {
             await PartialDownload.remove(place, of: source)

@@ -6,61 +6,61 @@ internal import CurlewSupport
 
 extension DownloadProcess {
     /// The maximum number of connections for one file.
-    private static let most = 32
+    private static let highestStored = 32
 
     /// Starts workers that fetch chunks from the end, if the options ask for it, the server allows it and it pays off.
     ///
     /// A part file that already has chunks always gets a plan, even without workers.
     ///
     /// - Parameter head: The head of the main download's response; nil before the response.
-    mutating func employ(_ head: ResponseHead? = nil) async throws {
-        guard crew == nil, let part, let note = part.note, let total = part.total else { return }
+    mutating func startFetcher(_ head: ResponseHead? = nil) async throws {
+        guard fetcher == nil, let part, let note = part.note, let total = part.total else { return }
         let options = plan.options
         let missing = total - part.stored
         let isWanted = options.segments > 1 && request.options.bandwidth == nil && missing >= 2 * options.minimumChunk
         let isPossible = head.map { $0[.acceptRanges]?.lowercased() != "none" } ?? false
         guard note.pieces != nil || isWanted && isPossible else { return }
-        let count = isWanted ? min(options.segments, Self.most) : 1
+        let count = isWanted ? min(options.segments, Self.maximumConnections) : 1
         let plan = SegmentPlan(
             of: total, piece: SegmentPlan.piece(of: total, for: count, smallest: options.minimumChunk),
-            front: part.stored, done: note.pieces ?? [])
+            front: part.stored, storedRanges: note.pieces ?? [])
         // Write the note before the first worker writes: the file's size does not tell the stored bytes any more.
         if note.pieces == nil { try await self.part?.recordChunks([]) }
-        download.begins(at: part.stored + plan.behind, of: total)
-        let crew = RangeFetcher(plan, into: part.file, note.validator, request, download, context.run, policy)
-        self.crew = crew
-        download.setFetcher(crew)
-        crew.begin(count - 1)
+        download.begins(at: part.stored + plan.storedBehindFront, of: total)
+        let fetcher = RangeFetcher(plan, into: part.file, note.validator, request, download, context.run, policy)
+        self.fetcher = fetcher
+        download.setFetcher(fetcher)
+        fetcher.begin(count - 1)
     }
 
     /// Skips chunks that workers have stored, and waits for chunks that they are fetching directly behind the front.
     ///
     /// - Returns: Whether the file is complete.
-    mutating func meet(_ crew: RangeFetcher) async throws -> Bool {
+    mutating func skipFetchedChunks(of fetcher: RangeFetcher) async throws -> Bool {
         while true {
-            let seen = crew.signal.count
+            let seen = fetcher.signal.count
             try await waitWhilePaused()
-            switch crew.next {
+            switch fetcher.next {
             case .nothing: return true
             case .there(let end):
                 try await part?.skip(to: end)
-                crew.moved(to: end)
-                try await part?.recordChunks(crew.done)
+                fetcher.advance(to: end)
+                try await part?.recordChunks(fetcher.storedRanges)
             case .awaited:
-                if let pieces = crew.news() { try await part?.recordChunks(pieces) }
-                guard await crew.signal.wait(after: seen) else { throw CancellationError() }
+                if let pieces = fetcher.takeChangedRanges() { try await part?.recordChunks(pieces) }
+                guard await fetcher.signal.wait(after: seen) else { throw CancellationError() }
             case .missing: return false
             }
         }
     }
 
     /// Stops the workers, and waits until they have stopped writing.
-    mutating func dismiss() async {
-        guard let crew else { return }
-        await crew.stop()
+    mutating func stopFetcher() async {
+        guard let fetcher else { return }
+        await fetcher.stop()
         download.setFetcher(nil)
         // If this write fails, the note lists fewer chunks than are stored, which is harmless.
-        if let part, part.note != nil, part.stored != part.total { try? await self.part?.recordChunks(crew.done) }
-        self.crew = nil
+        if let part, part.note != nil, part.stored != part.total { try? await self.part?.recordChunks(fetcher.storedRanges) }
+        self.fetcher = nil
     }
 }

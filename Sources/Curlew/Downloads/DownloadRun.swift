@@ -121,7 +121,7 @@ final class DownloadRun: Sendable {
             return state.canResume
         }
         if gives == true {
-            state.withLock { $0.fetcher }?.drop()
+            state.withLock { $0.fetcher }?.cancelTransfers()
             run.dropAttempt()
         }
         return gives ?? true

@@ -16,8 +16,8 @@ final class RangeFetcher: Sendable {
         var transfers: [Int: Transfer<Data>] = [:]
         /// Whether a failure that another attempt cannot avoid has stopped all workers.
         var isStopped = false
-        /// Whether `plan.done` has changed since `news()` was called.
-        var hasNews = false
+        /// Whether `plan.storedRanges` has changed since `takeChangedRanges()` was called.
+        var hasChangedRanges = false
     }
 
     private let state: Lock<State>
@@ -58,16 +58,16 @@ final class RangeFetcher: Sendable {
     var next: SegmentPlan.Next { state.withLock { $0.plan.next } }
 
     /// The number of stored bytes behind the front.
-    var behind: Int64 { state.withLock { $0.plan.behind } }
+    var storedBehindFront: Int64 { state.withLock { $0.plan.storedBehindFront } }
 
     /// The stored ranges behind the front.
-    var done: [Range<Int64>] { state.withLock { $0.plan.done } }
+    var storedRanges: [Range<Int64>] { state.withLock { $0.plan.storedRanges } }
 
     /// Returns the stored ranges behind the front; nil when they have not changed since the last call.
-    func news() -> [Range<Int64>]? {
+    func takeChangedRanges() -> [Range<Int64>]? {
         state.withLock { state in
-            defer { state.hasNews = false }
-            return state.hasNews ? state.plan.done : nil
+            defer { state.hasChangedRanges = false }
+            return state.hasChangedRanges ? state.plan.storedRanges : nil
         }
     }
 
@@ -77,17 +77,17 @@ final class RangeFetcher: Sendable {
     func take(_ count: Int) -> Int {
         state.withLock { state in
             let count = min(Int64(count), max(state.plan.border - state.plan.front, 0))
-            state.plan.moved(to: state.plan.front + count)
+            state.plan.advance(to: state.plan.front + count)
             return Int(count)
         }
     }
 
-    func moved(to place: Int64) { state.withLock { $0.plan.moved(to: place) } }
+    func advance(to place: Int64) { state.withLock { $0.plan.advance(to: place) } }
 
-    func pauseChanged() { for transfer in state.withLock({ Array($0.transfers.values) }) { follow(transfer) } }
+    func pauseChanged() { for transfer in state.withLock({ Array($0.transfers.values) }) { matchPause(of: transfer) } }
 
     /// Pauses or resumes a worker's transfer like the download, and repeats that if the download changes meanwhile.
-    private func follow(_ transfer: Transfer<Data>) {
+    private func matchPause(of transfer: Transfer<Data>) {
         var isPaused: Bool
         repeat {
             isPaused = run.isPaused
@@ -96,7 +96,7 @@ final class RangeFetcher: Sendable {
     }
 
     /// Cancels the transfers of all workers; their chunks are requested again later.
-    func drop() { for transfer in state.withLock({ Array($0.transfers.values) }) { transfer.cancel() } }
+    func cancelTransfers() { for transfer in state.withLock({ Array($0.transfers.values) }) { transfer.cancel() } }
 
     // MARK: Workers
 
@@ -108,7 +108,7 @@ final class RangeFetcher: Sendable {
             state.withLock { state in
                 state.plan.release(worker)
                 state.transfers[worker] = nil
-                state.hasNews = true
+                state.hasChangedRanges = true
             }
             signal.send()
             switch outcome {
@@ -157,7 +157,7 @@ final class RangeFetcher: Sendable {
         asked.fields[.ifRange] = validator.field
         let transfer = Transfer(run.host.transfer(asked)) { response throws(NetworkError) in response.value }
         state.withLock { $0.transfers[worker] = transfer }
-        follow(transfer)
+        matchPause(of: transfer)
         let sink = FileSink(file, at: piece.lowerBound) { [weak self] end in self?.wrote(worker, upTo: end) }
         do {
             let response = try await transfer.opened()

@@ -25,7 +25,7 @@ struct SegmentPlan: Sendable, Hashable {
     /// The offset up to which all bytes are stored.
     private(set) var front: Int64
     /// The stored ranges behind the front, in order; no two ranges touch.
-    private(set) var done: [Range<Int64>]
+    private(set) var storedRanges: [Range<Int64>]
     /// The missing rest of each worker's chunk.
     private(set) var claims: [Int: Range<Int64>] = [:]
     /// The workers that have a usable response.
@@ -35,11 +35,11 @@ struct SegmentPlan: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - front: The offset up to which all bytes are stored.
-    ///   - done: The stored ranges behind the front.
-    init(of total: Int64, piece: Int64, front: Int64, done: [Range<Int64>] = []) {
+    ///   - storedRanges: The stored ranges behind the front.
+    init(of total: Int64, piece: Int64, front: Int64, storedRanges: [Range<Int64>] = []) {
         (self.total, self.piece, self.front) = (total, max(piece, 1), min(front, total))
-        self.done = []
-        for range in done where range.lowerBound >= 0 && range.upperBound <= total { add(range) }
+        self.storedRanges = []
+        for range in storedRanges where range.lowerBound >= 0 && range.upperBound <= total { add(range) }
     }
 
     /// Returns the size of chunks for a number of connections; at least `smallest`.
@@ -49,7 +49,7 @@ struct SegmentPlan: Sendable, Hashable {
 
     var next: Next {
         if front >= total { return .nothing }
-        if let first = done.first, first.lowerBound <= front { return .there(first.upperBound) }
+        if let first = storedRanges.first, first.lowerBound <= front { return .there(first.upperBound) }
         return claims.values.contains { $0.lowerBound <= front && !$0.isEmpty } ? .awaited : .missing
     }
 
@@ -59,16 +59,16 @@ struct SegmentPlan: Sendable, Hashable {
     /// send another request for the rest.
     var border: Int64 {
         let starts = claims.filter { answered.contains($0.key) && !$0.value.isEmpty }.map(\.value.lowerBound)
-        return min(starts.min() ?? total, done.first?.lowerBound ?? total)
+        return min(starts.min() ?? total, storedRanges.first?.lowerBound ?? total)
     }
 
     /// The number of stored bytes behind the front.
-    var behind: Int64 { done.reduce(0) { $0 + Int64($1.count) } }
+    var storedBehindFront: Int64 { storedRanges.reduce(0) { $0 + Int64($1.count) } }
 
     /// Assigns the last missing chunk to a worker; nil when the rest is left to the main download.
     mutating func claim(by worker: Int) -> Range<Int64>? {
         var end = total
-        for range in (done + claims.values.filter { !$0.isEmpty }).sorted(by: { $0.lowerBound > $1.lowerBound }) {
+        for range in (storedRanges + claims.values.filter { !$0.isEmpty }).sorted(by: { $0.lowerBound > $1.lowerBound }) {
             if range.upperBound < end, let claim = claim(in: range.upperBound..<end, by: worker) { return claim }
             end = min(end, range.lowerBound)
         }
@@ -107,21 +107,21 @@ struct SegmentPlan: Sendable, Hashable {
     }
 
     /// Advances the front to an offset, and withdraws chunks without a response that the front has reached.
-    mutating func moved(to place: Int64) {
+    mutating func advance(to place: Int64) {
         front = max(front, min(place, total))
-        done.removeAll { $0.upperBound <= front }
+        storedRanges.removeAll { $0.upperBound <= front }
         claims = claims.filter { answered.contains($0.key) || $0.value.lowerBound >= front }
     }
 
     private mutating func add(_ range: Range<Int64>) {
         guard !range.isEmpty, range.upperBound > front else { return }
         var joined = range
-        done.removeAll { other in
+        storedRanges.removeAll { other in
             guard other.lowerBound <= joined.upperBound, joined.lowerBound <= other.upperBound else { return false }
             joined = min(joined.lowerBound, other.lowerBound)..<max(joined.upperBound, other.upperBound)
             return true
         }
-        done.append(joined)
-        done.sort { $0.lowerBound < $1.lowerBound }
+        storedRanges.append(joined)
+        storedRanges.sort { $0.lowerBound < $1.lowerBound }
     }
 }

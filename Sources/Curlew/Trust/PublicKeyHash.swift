@@ -8,8 +8,8 @@ extension Certificate {
     /// The SHA-256 hash of a public key (SubjectPublicKeyInfo), written as a pin: `sha256/` and 44 characters of
     /// Base64.
     ///
-    /// The hash stays the same when a certificate is renewed with the same key. The README has a command that computes
-    /// it; the error of a refused server lists the hashes of the server's keys.
+    /// The hash stays the same when a certificate is renewed with the same key. `Documentation/Trust.md` has a command
+    /// that computes it; the error of a refused server lists the hashes of the server's keys.
     public struct PublicKeyHash: Hashable, Sendable {
         /// The 32 bytes of the digest.
         public let digest: [UInt8]

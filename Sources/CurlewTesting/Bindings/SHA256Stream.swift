@@ -11,7 +11,7 @@ import CurlewShims
 /// var digest = SHA256Stream()
 /// digest.update(Array("ab".utf8))
 /// digest.update(Array("c".utf8))
-/// digest.hex   // "ba7816bf…"
+/// print(digest.hex)  // ba7816bf…
 /// ```
 public struct SHA256Stream: Sendable {
     private var context = Context()

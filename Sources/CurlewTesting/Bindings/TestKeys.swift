@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewSupport
 import CurlewShims
 
 /// Makes a new key, or reads the private key in the options; the caller owns the result.
@@ -39,7 +40,7 @@ private struct SharedKeyID: Hashable {
     let role: CertificateRole
 }
 
-private let sharedKeys = Locked<[SharedKeyID: String]>([:])
+private let sharedKeys = Lock<[SharedKeyID: String]>([:])
 
 /// Returns the process's RSA key of a kind; the key is made under the lock, so that it is made only once.
 private func sharedKey(_ key: TestKey, as role: CertificateRole) throws -> String {

@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewSupport
 import CurlewShims
 import Glibc
 
@@ -24,8 +25,8 @@ final class ThreadGroup: Sendable {
         }
     }
 
-    private let state = Locked(State())
-    private let turn = Locked(())
+    private let state = Lock(State())
+    private let turn = Lock(())
 
     /// The stack size in bytes.
     ///

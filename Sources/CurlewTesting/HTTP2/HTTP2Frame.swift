@@ -6,11 +6,14 @@
 /// The type checks nothing, so that a test can send invalid frames: any type, any flags, any stream and a wrong length.
 ///
 /// ```swift
-/// HTTP2Frame.rstStream(1, .refusedStream)
-/// HTTP2Frame.data(0, Array("on no stream".utf8))
-/// HTTP2Frame(.init(rawValue: 0xFA), stream: 3, payload: [1, 2, 3])   // of an unknown type
 /// var cut = HTTP2Frame.data(1, [1, 2, 3])
-/// cut.declaredLength = 4                                             // the next frame loses a byte to this one
+/// cut.declaredLength = 4  // the next frame loses a byte to this one
+/// let frames = [
+///     HTTP2Frame.rstStream(1, .refusedStream),
+///     HTTP2Frame.data(0, Array("on no stream".utf8)),
+///     HTTP2Frame(.init(rawValue: 0xFA), stream: 3, payload: [1, 2, 3]),  // of an unknown type
+///     cut,
+/// ]
 /// ```
 public struct HTTP2Frame: Sendable, Hashable {
     /// The type of a frame (RFC 9113 §6): an open set of bytes.

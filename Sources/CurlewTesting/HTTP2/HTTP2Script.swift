@@ -11,13 +11,15 @@
 /// Steps of one stream do not delay other streams.
 ///
 /// ```swift
-/// .respond(200, [("content-type", "text/plain")], text: "hello")      // reads the request, then answers
-/// .now.head(413).end().reset(.noError)                                // answers before the body has come
-/// .afterRequest.head(200).body(half).fault(.stall(gate)).reset(.internalError)
-/// .now.goAway(upTo: 0, .noError)                                      // nothing was done about any stream
-/// .now.reset(.refusedStream)
-/// .now.withholdingWindow().fault(.stall(gate)).windowUpdate(by: 1 << 20).reading().respond(200)
-/// .now.head(200).flood(.data(request.stream))                         // endless empty DATA
+/// let scripts: [HTTP2Script] = [
+///     .respond(200, [("content-type", "text/plain")], text: "hello"),  // after the whole request
+///     .now.head(413).end().reset(.noError),  // before the body of the request has arrived
+///     .afterRequest.head(200).body(half).fault(.stall(gate)).reset(.internalError),
+///     .now.goAway(upTo: 0, .noError),  // the server has processed no stream
+///     .now.reset(.refusedStream),
+///     .now.withholdingWindow().fault(.stall(gate)).windowUpdate(by: 1 << 20).reading().respond(200),
+///     .now.head(200).flood(.data(request.stream)),  // endless empty DATA
+/// ]
 /// ```
 public struct HTTP2Script: Sendable {
     enum Step: Sendable {

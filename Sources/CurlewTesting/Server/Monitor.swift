@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewSupport
+
 /// State that tasks can wait on: one lock, and waiters that check the state after each change.
 final class Monitor<State: Sendable>: Sendable {
     private struct Waiter: Sendable {
@@ -16,10 +18,10 @@ final class Monitor<State: Sendable>: Sendable {
         var nextID: UInt64 = 0
     }
 
-    private let guarded: Locked<Guarded>
+    private let guarded: Lock<Guarded>
 
     init(_ state: State) {
-        guarded = Locked(Guarded(state: state))
+        guarded = Lock(Guarded(state: state))
     }
 
     /// Reads the state.

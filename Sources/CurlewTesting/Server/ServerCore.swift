@@ -4,6 +4,7 @@
 // Server implements MockServer: one thread accepts connections, one thread serves each connection, and every wait of
 // these threads ends when the stop latch is set. Only MockServer and HTTP2Server call it.
 
+internal import CurlewSupport
 import Glibc
 
 /// A route: the requests that it matches, the way it reads bodies and the closure that makes responses.
@@ -78,7 +79,7 @@ final class ServerCore: Sendable {
     /// The routes, with the fallback first; later routes win.
     ///
     /// `end()` empties the array, because the closures may own the server.
-    let routes: Locked<[Route]>
+    let routes: Lock<[Route]>
     let port: UInt16
     private let threads = ThreadGroup()
     private let listener: CInt
@@ -86,7 +87,7 @@ final class ServerCore: Sendable {
     init(_ options: MockServer.Options, tls: TLSContext?, address: LoopbackAddress, fallback: Route) throws {
         self.options = options
         self.tls = tls
-        routes = Locked([fallback])
+        routes = Lock([fallback])
         listener = try Socket.listen(on: address, port: options.port, bufferSize: options.socketBufferSize)
         port = Socket.port(of: listener)
     }

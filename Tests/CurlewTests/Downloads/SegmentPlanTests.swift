@@ -17,11 +17,11 @@ import Testing
         plan.fetched(0, upTo: 1000)
         plan.release(0)
         #expect(plan.claim(by: 0) == 700..<800)
-        plan.moved(to: 700)
+        plan.advance(to: 700)
         #expect(plan.next == .awaited)
         plan.fetched(0, upTo: 750)
-        #expect(plan.next == .there(750) && plan.behind == 150)
-        plan.moved(to: 750)
+        #expect(plan.next == .there(750) && plan.storedBehindFront == 150)
+        plan.advance(to: 750)
         #expect(plan.next == .awaited)
     }
 
@@ -30,7 +30,7 @@ import Testing
         #expect(plan.claim(by: 0) == 900..<1000)
         #expect(plan.claim(by: 1) == 800..<900)
         #expect(plan.answered(0) == true)
-        plan.moved(to: 801)
+        plan.advance(to: 801)
         #expect(plan.answered(1) == false)
         #expect(plan.claims == [0: 900..<1000] && plan.border == 900)
     }
@@ -48,11 +48,11 @@ import Testing
         _ = plan.claim(by: 0)
         plan.fetched(0, upTo: 930)
         plan.release(0)
-        #expect(plan.done == [900..<930])
+        #expect(plan.storedRanges == [900..<930])
         #expect(plan.claim(by: 1) == 930..<1000)
-        plan.moved(to: 900)
+        plan.advance(to: 900)
         #expect(plan.next == .there(930))
-        plan.moved(to: 930)
+        plan.advance(to: 930)
         #expect(plan.next == .awaited)
         plan.release(1)
         #expect(plan.next == .missing && plan.border == 1000)
@@ -65,14 +65,14 @@ import Testing
         plan.release(0)
         #expect(plan.claim(by: 0) == 800..<900)
         plan.fetched(0, upTo: 1000)
-        #expect(plan.done == [900..<1000] && plan.claims[0] == 800..<900)
+        #expect(plan.storedRanges == [900..<1000] && plan.claims[0] == 800..<900)
     }
 
     @Test func storedPiecesAreMergedAndInvalidOnesDropped() {
         let plan = SegmentPlan(
             of: 1000, piece: 100, front: 100,
-            done: [500..<600, 50..<90, 600..<650, 550..<620, 900..<1001, -5..<3, 200..<200])
-        #expect(plan.done == [500..<650] && plan.behind == 150)
+            storedRanges: [500..<600, 50..<90, 600..<650, 550..<620, 900..<1001, -5..<3, 200..<200])
+        #expect(plan.storedRanges == [500..<650] && plan.storedBehindFront == 150)
     }
 
     @Test func pieceSizes() {
@@ -96,10 +96,10 @@ import Testing
             switch chance.next() % 3 {
             case 0:
                 // The connection at the front reads up to the border.
-                if case .there(let end) = plan.next { plan.moved(to: end) }
+                if case .there(let end) = plan.next { plan.advance(to: end) }
                 let count = min(Int64(chance.next() % 300), max(plan.border - plan.front, 0))
                 for place in plan.front..<plan.front + count { fetched[Int(place)] += 1 }
-                plan.moved(to: plan.front + count)
+                plan.advance(to: plan.front + count)
             case 1:
                 guard let claim = claims[worker] else {
                     claims[worker] = plan.claim(by: worker)
