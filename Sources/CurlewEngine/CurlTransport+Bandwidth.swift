@@ -62,8 +62,8 @@ extension CurlTransport {
         limited.append(transfer)
     }
 
-    /// The time at which the limits of a transfer allow it to continue in one direction, if no other transfer uses
-    /// them.
+    /// Returns the time at which the limits of a transfer allow it to continue in one direction, if no other transfer
+    /// uses them.
     private func opensAt(_ transfer: EngineTransfer, _ common: Throttle) -> UInt64 {
         let own = transfer.wire.throttle
         var first = Monotonic.never

@@ -322,7 +322,7 @@ extension CurlTransport {
         case .badArgument where !transfer.wire.isHeadComplete && !handle.head.isEmpty:
             return .invalidHead("one of its field lines is malformed (RFC 9112 §5)")
         // Unless memory is exhausted, it means that a line is too long.
-        case .outOfMemory:
+        case .outOfMemory, .tooLarge:
             let isSent = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
             return isSent && !transfer.wire.isHeadComplete ? .lineTooLong(limit: 100 << 10) : nil
         default: return nil

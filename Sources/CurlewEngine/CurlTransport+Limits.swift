@@ -66,7 +66,7 @@ extension CurlTransport {
         return first
     }
 
-    /// The time since which the rate is measured; nil while no bytes are pending that the peer could delay.
+    /// Returns the start of the measurement of the rate; nil while no bytes are pending that the peer could delay.
     private func measuredSince(_ transfer: EngineTransfer) -> UInt64? {
         let sends = transfer.isBodyPulled && transfer.wire.bodySentAt == 0
         let isMeasured = transfer.wire.isHeadComplete ? !isEventStream(transfer) : sends
@@ -89,7 +89,7 @@ extension CurlTransport {
         return found
     }
 
-    /// The time at which the whole request was sent; nil until then.
+    /// Returns the time at which the whole request was sent; nil until then.
     private func sendingEnded(_ handle: EasyHandle, _ transfer: EngineTransfer) -> UInt64? {
         let ready = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T)
         guard ready > 0 else { return nil }
@@ -136,7 +136,7 @@ extension CurlTransport {
     /// Nanoseconds that libcurl has to notice a complete response before the engine ends the transfer itself.
     private static let grace: UInt64 = 50_000_000
 
-    /// The time at which libcurl is made to check a silent HTTP/2 connection: early at first, then at growing
+    /// Returns the time of the next check of a silent HTTP/2 connection by libcurl: early at first, then at growing
     /// intervals.
     ///
     /// libcurl 7.88 notices the end of a connection or stream only at its next call, and no event causes that call.

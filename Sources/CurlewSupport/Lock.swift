@@ -6,9 +6,9 @@ public import Glibc
 
 /// A value that only one thread at a time can touch: a pthread mutex and the value in one allocation.
 ///
-/// `Synchronization.Mutex` would do the same, but ThreadSanitizer cannot see into it and reports false races, and a
-/// report must always mean something here. It is inlined into its users, in other modules too, since a generic call
-/// would cost more than what it guards. Never call out or resume a continuation inside `withLock`.
+/// `Synchronization.Mutex` would do the same, but ThreadSanitizer cannot see into it and reports false races. The lock
+/// is inlined into its users, in other modules too, because a generic call would cost more than the guarded code. Code
+/// inside `withLock` must not call user code or resume a continuation.
 package struct Lock<Value>: @unchecked Sendable {
     // Safe because the value is reached through `withLock` alone, which holds the mutex.
     @usableFromInline let storage: LockStorage<Value>
@@ -30,7 +30,7 @@ package struct Lock<Value>: @unchecked Sendable {
     package func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        // Through pointers: what the mutex guards needs no check at run time.
+        // Pointers avoid exclusivity checks at run time; the mutex already excludes overlapping accesses.
         try storage.withUnsafeMutablePointers { value, mutex throws(Failure) -> Result in
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }

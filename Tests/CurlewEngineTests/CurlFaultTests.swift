@@ -21,7 +21,7 @@ struct CurlFaultTests {
         (7, .cannotConnect), (8, .malformedResponse), (16, .connectionFailed), (18, .truncated), (27, .outOfMemory),
         (28, .timedOut), (35, .handshakeFailed), (43, .badArgument), (52, .emptyReply), (55, .sendFailed),
         (56, .receiveFailed), (58, .tlsFailed), (60, .untrusted), (61, .badContentCoding), (65, .cannotRewind),
-        (77, .tlsFailed), (92, .streamReset), (98, .tlsFailed), (100, .outOfMemory), (2, .other), (99, .other),
+        (77, .tlsFailed), (92, .streamReset), (98, .tlsFailed), (100, .tooLarge), (2, .other), (99, .other),
     ])
     func codesDecideWithoutAKnownText(code: Int, fault: CurlFault) {
         #expect(CurlFault(code: UInt32(code), text: "some other text") == fault)

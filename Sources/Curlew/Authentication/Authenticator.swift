@@ -7,11 +7,11 @@
 ///
 /// An authenticator is an interceptor of single attempts: it gets every request that is sent, after retries and
 /// redirects, adds credentials, and may respond to a challenge by calling `next` again. It gets only requests to the
-/// origin that the transfer was addressed to: a redirect to another origin is sent without credentials, without further
-/// code. (One among a session's interceptors gets the requests of every transfer, to any origin: give it to the client
-/// of its API instead.) Requests with the option ``Request/Options/isAnonymous`` bypass it.
+/// origin that the transfer was addressed to, so a redirect to another origin is always sent without credentials. (An
+/// authenticator among a session's interceptors gets the requests of every transfer, to any origin: give it to the
+/// client of its API instead.) Requests with the option ``Request/Options/isAnonymous`` bypass it.
 ///
-/// A challenge that no authenticator meets is a normal response with the status 401.
+/// If no authenticator responds to a challenge, the result is a normal response with the status 401.
 ///
 /// ```swift
 /// struct Signature: Authenticator {

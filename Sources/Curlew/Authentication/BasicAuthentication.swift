@@ -7,7 +7,7 @@
 /// `.invalidRequest` unless `allowsPlainHTTP` is true (RFC 7617 §4). To let the server choose the scheme, use
 /// ``PasswordAuthentication``. A request with its own `Authorization` field, or with user-info in its URL, is sent
 /// unchanged. Control characters, and a name with a colon, fail with `.invalidRequest` and the cause
-/// ``InvalidCredential``.
+/// ``Credential/Invalid``.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with { $0.auth = .basic("anna", password) }

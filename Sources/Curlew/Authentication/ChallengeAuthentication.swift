@@ -55,15 +55,15 @@ extension ChallengeAuthentication.Context: CustomStringConvertible, CustomReflec
 /// Calls a closure to decide about challenges.
 ///
 /// The closure is called for the challenges of each 401, one after the other in the server's order, and again when its
-/// decision led to a refusal; at most ten times in an attempt, after which the 401 is the result. The closure may take
-/// its time, for instance to ask a person for a password. Its time counts for the transfer's `timeouts.total`. When the
+/// decision led to a refusal; at most ten times in an attempt, after which the 401 is the result. The closure may run
+/// long, for instance to ask a person for a password. Its time counts for the transfer's `timeouts.total`. When the
 /// transfer is cancelled, or its session closes, the wait ends at once and the closure's task is cancelled; the
 /// transfer does not wait for the closure to return.
 ///
-/// Nothing is remembered: the closure is called for every request. An authenticator that the closure returns
-/// repeatedly, such as one ``PasswordAuthentication``, does remember; when the password is known, use that
-/// authenticator instead of the closure. A request whose body has been used up is not sent again: the 401 is the
-/// result.
+/// The interceptor remembers nothing: the closure is called for every request. An authenticator that the closure
+/// returns repeatedly, such as a ``PasswordAuthentication``, remembers the server's scheme; when the password is known,
+/// use that authenticator instead of the closure. A request whose body has been used up is not sent again: the 401 is
+/// the result.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with {
@@ -86,7 +86,7 @@ public struct ChallengeAuthentication: Authenticator {
     /// Creates authentication with a closure that decides.
     ///
     /// - Parameter decide: Gets a challenge and its context, and returns the decision. An error it throws ends the
-    ///   transfer as ``ChallengeAnswer/cancel(_:)`` does.
+    ///   transfer as ``Decision/cancel(_:)`` does.
     public init(
         _ decide:
             @escaping @Sendable (ChallengeAuthentication.Challenge, ChallengeAuthentication.Context) async throws ->

@@ -46,7 +46,7 @@ public struct DigestAuthentication: Authenticator {
     }
 
     /// Returns the response to a request, which is sent with proof when the server needs it.
-    /// - Throws: `NetworkError`: `.invalidRequest` with the cause ``InvalidCredential`` for control characters,
+    /// - Throws: `NetworkError`: `.invalidRequest` with the cause ``Credential/Invalid`` for control characters,
     ///   `.bodyNotReplayable` when the server requires a digest of a body that can be read only once, or the error that
     ///   `next` throws.
     public func authenticate(

@@ -31,7 +31,7 @@ struct DigestCredential: Sendable {
     let user: String
     let password: String
 
-    /// The value of `Authorization`; nil when this machine does not compute the algorithm.
+    /// Returns the value of `Authorization`; nil when this machine does not support the algorithm.
     ///
     /// - Parameters:
     ///   - uri: The request target as it is sent.
@@ -59,7 +59,7 @@ struct DigestCredential: Sendable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// H(A1) of RFC 7616 §3.4.2.
+    /// Returns H(A1) of RFC 7616 §3.4.2.
     private func secret(_ nonceUse: NonceUse) -> String? {
         let (challenge, algorithm) = (nonceUse.challenge, nonceUse.challenge.algorithm)
         guard let own = algorithm.hash("\(user):\(challenge.realm):\(password)") else { return nil }

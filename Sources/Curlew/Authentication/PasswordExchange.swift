@@ -212,7 +212,7 @@ extension RequestTarget {
 
 extension Credential {
     /// Returns Basic credentials for a request.
-    /// - Throws: `NetworkError` of kind `invalidRequest`, with the ``InvalidCredential`` as its cause.
+    /// - Throws: `NetworkError` of kind `invalidRequest`, with the ``Credential/Invalid`` as its cause.
     static func basic(_ user: String, _ password: String, for request: Request) throws(NetworkError) -> Credential {
         do throws(Credential.Invalid) {
             return try .basic(user, password)

@@ -11,11 +11,11 @@ public import FoundationEssentials
 ///   one.
 /// - When the server responds with 401, a new token is fetched, unless another request has fetched one since, and the
 ///   request is sent once more. The second response is the result, with any status. If the server refuses the new
-///   token as well, requests do not cause another fetch each: for 1 s, and twice as long each time up to 60 s, the
-///   401 is the response.
-/// - When fetching a token fails, all waiting requests fail, once, with `.authenticationFailed`; the next request
-///   fetches again, or uses the old token if that has not expired and the server has accepted it before. From the
-///   second consecutive failure on, fetches pause for 2 s, and twice as long each time up to 60 s; during a pause,
+///   token as well, fetches pause for 1 s, and twice as long each further time up to 60 s; during a pause, the 401 is
+///   the result.
+/// - When fetching a token fails, all waiting requests fail with `.authenticationFailed`; the next request fetches
+///   again, or uses the old token if that has not expired and the server has accepted it before. From the second
+///   consecutive failure on, fetches pause for 2 s, and twice as long each further time up to 60 s; during a pause,
 ///   requests fail at once, with the remaining time in `retryAfter`.
 /// - A cancelled request stops waiting; the other requests get their token.
 /// - Requests that the closure itself makes are sent without a token, through any client or session, and do not wait
@@ -158,7 +158,7 @@ extension RefreshingAuthentication: CustomStringConvertible, CustomReflectable {
 }
 
 extension Interceptor where Self == RefreshingAuthentication {
-    /// Authentication with tokens that a closure fetches, once for all requests that need one.
+    /// Returns authentication with tokens that a closure fetches, once for all requests that need one.
     ///
     /// - Parameters:
     ///   - token: The first token; nil to fetch it before the first request. A token in the store takes precedence.

@@ -3,5 +3,5 @@
 
 internal import Glibc
 
-/// The system's text for an errno value.
+/// Returns the system's text for an errno value.
 func errorText(_ errno: Int32) -> String { String(cString: strerror(errno)) }

@@ -13,8 +13,6 @@ protocol BodySource: Sendable {
     var canReplay: Bool { get }
     /// Whether the source can be read only once, and reading has begun.
     var isConsumed: Bool { get }
-    /// The bytes of a source in memory; nil for other sources.
-    var bytes: [UInt8]? { get }
     /// The source as a shell command reads it.
     var shellInput: ShellInput { get }
     /// Whether the source refers to a descriptor that the caller owns.
@@ -49,7 +47,6 @@ enum ShellInput {
 
 extension BodySource {
     var isConsumed: Bool { false }
-    var bytes: [UInt8]? { nil }
     var needsOwnDescriptor: Bool { false }
 
     func upload() throws(SourceFailure) -> TransferPlan.Upload { try open().upload() }
@@ -64,7 +61,6 @@ struct BytesBody: BodySource {
 
     var length: Int64? { Int64(content.count) }
     var canReplay: Bool { true }
-    var bytes: [UInt8]? { content }
     var shellInput: ShellInput { .bytes(content) }
 
     func open() -> BodyPiece { BodyPiece(.bytes(content)) }

@@ -209,6 +209,11 @@ extension Client: CustomStringConvertible, CustomReflectable {
 
     /// A mirror that shows the configuration, without secrets, and the type of the evaluator.
     public var customMirror: Mirror {
-        Mirror(self, children: ["configuration": configuration.description, "trust": "\(Trust.self)"])
+        Mirror(
+            self,
+            children: [
+                "configuration": configuration.description,
+                "trust": trust.map { "\(type(of: $0))" } ?? "of the session",
+            ])
     }
 }

@@ -9,8 +9,8 @@
 /// ```
 ///
 /// Encoding omits fields with credentials (``HeaderName/isSensitive``) and the base URL's user-info, but it includes
-/// the whole query, even if the query contains secrets. A decoded query is a ``Query/percentEncoded(_:)`` text; queries
-/// of calls still replace its parameters by name.
+/// the whole query, even if the query contains secrets. A decoded query is a ``Request/Query/percentEncoded(_:)`` text;
+/// queries of calls still replace its parameters by name.
 public struct ClientConfiguration: Sendable {
     /// The base URL of the calls.
     public var base: BaseURL

@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// The statuses and media types that a client accepts in the response to a request.
+/// The statuses and media types that are acceptable in the response to a request.
 struct ResponseRule: Sendable {
     let request: Request
     private let types: [MediaType]

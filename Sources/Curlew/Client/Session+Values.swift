@@ -40,7 +40,18 @@ extension Session {
         return try await core.value(of: request.accepting(types), types, using: serializer)
     }
 
-    /// Creates a cold transfer whose value is the serializer's output for an acceptable response.
+    /// Creates a cold transfer whose value is decoded from JSON; `bytes` and `stream` do not check the response.
+    ///
+    /// - Parameters:
+    ///   - request: A request, or a URL as a string literal; with an invalid request the transfer throws when it is
+    ///     used.
+    ///   - type: The type that JSON decodes; `Data` gives the received bytes unchanged.
+    public nonisolated func transfer<T: Decodable & Sendable>(_ request: Request, as type: T.Type) -> Transfer<T> {
+        transfer(request, using: Serializers.Formatted<T>())
+    }
+
+    /// Creates a cold transfer whose value is the serializer's output for an acceptable response; `bytes` and `stream`
+    /// do not check the response.
     ///
     /// - Parameters:
     ///   - request: A request, or a URL as a string literal; with an invalid request the transfer throws when it is
@@ -63,10 +74,8 @@ extension Session {
         _ request: Request, using serializer: S
     ) -> TransferSequence<S.Element> {
         let request = request.accepting(serializer.accepts)
-        let core = core
-        return TransferSequence {
-            SerializedReader(core.transfer(request), serializer, ResponseRule(request, serializer.accepts))
-        }
+        let (token, rule) = (core.transfer(request), ResponseRule(request, serializer.accepts))
+        return TransferSequence { SerializedReader(token, serializer, rule) }
     }
 }
 

@@ -16,7 +16,7 @@ extension IncomingResponse {
         NetworkError(
             .unsupported, phase: .validating,
             "The server sent the file in a content coding, which the download did not ask for.",
-            hint: "Set options.decompression to .off to keep the bytes as they come, or Accept-Encoding to allow it.",
+            hint: "Set options.decompression to .off to keep the bytes as received, or Accept-Encoding to allow it.",
             request: request, response: head)
     }
 }

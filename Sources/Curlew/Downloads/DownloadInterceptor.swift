@@ -8,8 +8,8 @@ internal import CurlewSupport
 
 /// The outermost interceptor of a download, which requests the whole file or the rest until the file is complete.
 ///
-/// The step has no reference to the download, but gets it from the transfer: errors hold requests, and requests hold
-/// their interceptors, so a reference would form a cycle.
+/// The interceptor has no reference to the download, but gets it from the transfer: errors hold requests, and requests
+/// hold their interceptors, so a reference would form a cycle.
 struct DownloadInterceptor: Interceptor {
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse
@@ -24,6 +24,9 @@ struct DownloadInterceptor: Interceptor {
 struct DownloadProcess {
     /// How many bytes must arrive before the count of failures is reset.
     static let gain: Int64 = 1 << 20
+
+    /// The retries of a download without a policy: the session's budget is not for it.
+    private static let defaultRetries = RetryPolicy(limit: 3, budget: nil)
 
     let download: DownloadRun
     let request: Request
@@ -51,7 +54,7 @@ struct DownloadProcess {
 
     init(_ download: DownloadRun, _ request: Request, _ context: Interception.Context, _ next: Interception.Next) {
         (self.download, self.request, self.context, self.next) = (download, request, context, next)
-        policy = context.run.host.retryPolicy(of: request) ?? .upTo(3)
+        policy = context.run.host.retryPolicy(of: request) ?? DownloadProcess.defaultRetries
         schedule = RetrySchedule(policy)
     }
 
@@ -371,7 +374,9 @@ struct DownloadProcess {
             highestStored = max(highestStored, end)
             download.received(chunk.count)
             context.run.notify()
-            if let fetcher, let part, let pieces = fetcher.takeChangedRanges() ?? (part.isNoteOutdated ? fetcher.storedRanges : nil) {
+            if let fetcher, let part,
+                let pieces = fetcher.takeChangedRanges() ?? (part.isNoteOutdated ? fetcher.storedRanges : nil)
+            {
                 try await self.part?.recordChunks(pieces)
             }
             // Workers have stored, or are fetching, the bytes that follow.

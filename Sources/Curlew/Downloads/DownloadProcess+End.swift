@@ -62,15 +62,22 @@ extension DownloadProcess {
         let retry = context.run.host.retry
         let time = RetrySchedule.Time(elapsed: context.elapsed, remaining: context.remaining)
         let step = schedule.step(after: error, of: request, at: time, chance: retry.chance())
-        guard case .retry(let wait) = retry.withdraw(step, request, policy) else {
-            throw schedule.failures > policy.limit ? error.with(attempts: context.attempts) : error
+        let wait: Duration
+        switch retry.withdraw(step, request, policy) {
+        case .retry(let time): wait = time
+        case .stop(nil) where schedule.failures <= policy.limit: throw error
+        case .stop(let reason):
+            throw (reason.map { error.adding(hint: $0) } ?? error).with(attempts: context.attempts)
         }
         context.run.willRetry(after: wait, error)
         do { try await context.pause(for: wait, by: retry.clock) } catch {
             retry.refund(request, policy)
             throw error
         }
-        if context.isClosed { throw error }
+        if context.isClosed {
+            retry.refund(request, policy)
+            throw error
+        }
         // Without a validator the rest may be of a changed resource, so start at the first byte.
         if part.note == nil { try await restart("the server gave no strong validator") }
     }

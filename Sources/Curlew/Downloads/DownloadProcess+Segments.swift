@@ -6,7 +6,7 @@ internal import CurlewSupport
 
 extension DownloadProcess {
     /// The maximum number of connections for one file.
-    private static let highestStored = 32
+    private static let maximumConnections = 32
 
     /// Starts workers that fetch chunks from the end, if the options ask for it, the server allows it and it pays off.
     ///
@@ -60,7 +60,9 @@ extension DownloadProcess {
         await fetcher.stop()
         download.setFetcher(nil)
         // If this write fails, the note lists fewer chunks than are stored, which is harmless.
-        if let part, part.note != nil, part.stored != part.total { try? await self.part?.recordChunks(fetcher.storedRanges) }
+        if let part, part.note != nil, part.stored != part.total {
+            try? await self.part?.recordChunks(fetcher.storedRanges)
+        }
         self.fetcher = nil
     }
 }

@@ -116,7 +116,7 @@ final class RangeFetcher: Sendable {
             case .useless: return
             case .failed(let error):
                 // A transfer that was dropped because of a pause does not count as a failure.
-                if run.isPaused { continue }
+                if run.isPaused || error.isCancellation && !Task.isCancelled { continue }
                 guard await waitForRetry(after: error, &schedule) else { return }
             }
         }
@@ -129,15 +129,18 @@ final class RangeFetcher: Sendable {
         let retry = run.host.retry
         let time = RetrySchedule.Time(elapsed: run.elapsed, remaining: run.timeLeft.map { max($0, .zero) })
         let step = schedule.step(after: error, of: request, at: time, chance: retry.chance())
-        guard case .retry(let wait) = retry.withdraw(step, request, policy) else {
-            if schedule.failures <= policy.limit, !error.isCancellation { state.withLock { $0.isStopped = true } }
+        guard case .retry(let wait) = retry.withdraw(step, request, policy, leaving: RetryBudget.reserve / 2) else {
+            // Other reasons, such as a refused connection or an empty budget, concern this worker only.
+            if error.repetition == .never, error.kind != .unacceptableStatus { state.withLock { $0.isStopped = true } }
             return false
         }
         do { try await run.pause(for: wait, by: retry.clock) } catch {
             retry.refund(request, policy)
             return false
         }
-        return run.host.closing.count == 0
+        if run.host.closing.count == 0 { return true }
+        retry.refund(request, policy)
+        return false
     }
 
     private enum Outcome {
@@ -155,6 +158,7 @@ final class RangeFetcher: Sendable {
         asked.options.retry = .never
         asked.fields[.range] = "bytes=\(piece.lowerBound)-\(piece.upperBound - 1)"
         asked.fields[.ifRange] = validator.field
+        run.host.retry.deposit(request, policy)
         let transfer = Transfer(run.host.transfer(asked)) { response throws(NetworkError) in response.value }
         state.withLock { $0.transfers[worker] = transfer }
         matchPause(of: transfer)
@@ -165,7 +169,7 @@ final class RangeFetcher: Sendable {
             let question = RangeRequest(offset: piece.lowerBound, validator: validator, total: total)
             let isEncoded = response.head.fields.contains(.contentEncoding)
             let schedule = RetrySchedule(policy)
-            if let error = schedule.refusal(by: response.head, of: asked, after: run.elapsed) {
+            if let error = schedule.refusal(by: response.head, of: asked, after: run.elapsed), error.retryAfter != nil {
                 transfer.cancel()
                 return .failed(error)
             }

@@ -68,7 +68,8 @@ struct SegmentPlan: Sendable, Hashable {
     /// Assigns the last missing chunk to a worker; nil when the rest is left to the main download.
     mutating func claim(by worker: Int) -> Range<Int64>? {
         var end = total
-        for range in (storedRanges + claims.values.filter { !$0.isEmpty }).sorted(by: { $0.lowerBound > $1.lowerBound }) {
+        for range in (storedRanges + claims.values.filter { !$0.isEmpty }).sorted(by: { $0.lowerBound > $1.lowerBound })
+        {
             if range.upperBound < end, let claim = claim(in: range.upperBound..<end, by: worker) { return claim }
             end = min(end, range.lowerBound)
         }

@@ -99,7 +99,7 @@ extension Session {
         plan.destination = plan.destination.absolute
         let run = DownloadRun(plan)
         var request = request
-        // The request of an earlier download still has that download's step.
+        // The request of an earlier download still has that download's interceptor.
         request.interceptors.removeAll { $0 is DownloadInterceptor }
         request.interceptors.insert(DownloadInterceptor(), at: 0)
         return Transfer(core.transfer(request, for: run)) { _ throws(NetworkError) in try run.file() }

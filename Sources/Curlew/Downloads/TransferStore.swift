@@ -185,7 +185,7 @@ public actor TransferStore {
     ///
     /// - Parameters:
     ///   - session: The session that runs the downloads.
-    ///   - adapt: Completes a request: with the fields of ``StoredDownload/withheldFields``, interceptors, a fresh URL.
+    ///   - adapt: Completes a request: with the fields of ``Download/withheldFields``, interceptors, a fresh URL.
     /// - Returns: The records and their transfers, which were started, the oldest first.
     @discardableResult
     public func reattach(

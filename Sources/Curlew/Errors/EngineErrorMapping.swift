@@ -266,7 +266,7 @@ extension NetworkError {
                         .bodyNotReplayable,
                         "The connection was stale, or the server requires the body again; use a replayable body."
                     )
-                case .other: (.internal, nil)
+                case .tooLarge, .other: (.internal, nil)
                 }
             let isPlainText = kind == .tlsFailed && CurlFault(code: code, text: text) == .plainText
             let text =

@@ -10,14 +10,19 @@ extension NetworkError {
     /// | Status | Kinds |
     /// | --- | --- |
     /// | 64 usage | `invalidRequest` |
-    /// | 65 bad data | `encodingFailed`, `decodingFailed`, `unacceptableContentType`, `bodyTooLarge`,
-    /// `checksumMismatch` | | 66 no input | `bodyFailed`, `bodyNotReplayable`, `cacheMiss` | | 68 no host |
-    /// `cannotResolve` | | 69 unavailable | `cannotConnect`, `circuitOpen`, `unacceptableStatus`, `unsupported` | | 70
-    /// software | `internal`, `sessionClosed` and kinds without a row | | 71 system | `resourceExhausted` | | 73 cannot
-    /// create | `destinationFailed` | | 74 input/output | `connectionLost`, `truncatedEncoding` | | 75 try again |
-    /// `timedOut`, `cancelled`, `contentChanged`, `unacceptableStatus` with 408, 429 or 503 | | 76 protocol |
-    /// `tlsFailed`, `invalidResponse`, `corruptEncoding`, `tooManyRedirects` | | 77 not permitted | `untrusted`,
-    /// `redirectRefused`, `authenticationFailed`, `unacceptableStatus` with 401, 403 or 407 |
+    /// | 65 bad data | `encodingFailed`, `decodingFailed`, `unacceptableContentType`, `bodyTooLarge` |
+    /// | 65 bad data | `checksumMismatch` |
+    /// | 66 no input | `bodyFailed`, `bodyNotReplayable`, `cacheMiss` |
+    /// | 68 no host | `cannotResolve` |
+    /// | 69 unavailable | `cannotConnect`, `circuitOpen`, `unacceptableStatus`, `unsupported` |
+    /// | 70 software | `internal`, `sessionClosed` and kinds without a row |
+    /// | 71 system | `resourceExhausted` |
+    /// | 73 cannot create | `destinationFailed` |
+    /// | 74 input/output | `connectionLost`, `truncatedEncoding` |
+    /// | 75 try again | `timedOut`, `cancelled`, `contentChanged`, `unacceptableStatus` with 408, 429 or 503 |
+    /// | 76 protocol | `tlsFailed`, `invalidResponse`, `corruptEncoding`, `tooManyRedirects` |
+    /// | 77 not permitted | `untrusted`, `redirectRefused`, `authenticationFailed` |
+    /// | 77 not permitted | `unacceptableStatus` with 401, 403 or 407 |
     public var exitCode: Int32 {
         if kind == .unacceptableStatus, let status = response?.status {
             if [.unauthorized, .forbidden, .proxyAuthenticationRequired].contains(status) { return 77 }

@@ -79,7 +79,7 @@ extension NetworkError.Kind {
     public static let encodingFailed = Self(rawValue: "encoding_failed")
     /// A response's body could not be decoded as the expected value.
     public static let decodingFailed = Self(rawValue: "decoding_failed")
-    /// A file cannot be saved at its destination; `cause` is a ``DestinationFailure``.
+    /// A file cannot be saved at its destination; `cause` is a ``DownloadDestination/Failure``.
     public static let destinationFailed = Self(rawValue: "destination_failed")
     /// The bytes of a download do not have the digest that was expected, or that the server stated.
     public static let checksumMismatch = Self(rawValue: "checksum_mismatch")

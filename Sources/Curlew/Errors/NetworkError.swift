@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 // Errors has the error type of the module: the kind, the phase, whether to retry, and descriptions without secrets.
-// Every folder to its right in ARCHITECTURE.md throws it; it uses only HTTP and the two values that it carries.
+// The other folders throw this error; it uses only HTTP, and the request and the response head that it carries.
 
 /// The error of a failed request: every typed entry point and every typed sequence throws only this error.
 ///

@@ -7,8 +7,8 @@ extension EventSource {
     /// The rules by which an ``EventSource`` reconnects and gives up.
     ///
     /// The wait is the server's last `retry` value, or `delay` without one. From the second consecutive attempt without
-    /// a byte of a stream, each attempt doubles the wait, as ``Backoff`` does, up to `longest`. The wait is never
-    /// shorter than a `Retry-After` of the server.
+    /// a byte of a stream, each attempt doubles the wait, as ``RetryPolicy/Backoff`` does, up to `longest`. The wait is
+    /// never shorter than a `Retry-After` of the server.
     ///
     /// ```swift
     /// let patient = EventSource.Reconnection(delay: .seconds(1), longest: .seconds(60), attempts: 10)

@@ -33,10 +33,10 @@ public struct Method: RawRepresentable, Hashable, Sendable, Codable {
     /// (RFC 9110 §9.2.2).
     ///
     /// The value is false for unknown methods.
-    public var isIdempotent: Bool { Method.idempotent.contains(self) }
+    public var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 
-    /// The methods that RFC 9110 §9.2.2 calls idempotent.
-    static let idempotent: Set<Method> = [.get, .head, .options, .trace, .put, .delete]
+    /// The methods with a constant here.
+    static let known: Set<Method> = [.get, .head, .post, .put, .patch, .delete, .options, .trace, .connect]
 }
 
 extension Method {

@@ -3,10 +3,10 @@
 
 internal import CurlewSupport
 
-/// Wraps requests: inspects, changes, retries or responds to them, with bodies that stream through it.
+/// A type that wraps requests: it inspects, changes, retries or responds to them, and bodies stream through it.
 ///
-/// An interceptor receives a request and may change it, calls `next` for the response and may change that, too. It may
-/// also create the response itself, and may call `next` several times. Curlew's own redirects, retries, logging and
+/// An interceptor receives a request and may change it; it calls `next` for the response and may change that, too. It
+/// may also create the response itself, or call `next` several times. Curlew's own redirects, retries, logging and
 /// tracing are interceptors.
 ///
 /// Interceptors are nested. A request passes the interceptors of the request itself (``Request/interceptors``) first,
@@ -65,8 +65,8 @@ extension Interception {
         case transfer
         /// Each request that is sent: the interceptor receives every redirect and every retry.
         ///
-        /// A redirect may go to another origin, for which it has removed credentials: an interceptor that adds
-        /// credentials in this scope must check the request's URL first.
+        /// A redirect to another origin has removed the request's credentials: an interceptor that adds credentials in
+        /// this scope must check the request's URL first.
         case attempt
     }
 }

@@ -10,9 +10,9 @@
 /// succeeds, the circuit closes; if it fails, the circuit opens for another cooldown. If it is cancelled, or takes as
 /// long as a cooldown, the next request becomes the probe.
 ///
-/// Failures are the `statuses`, and an origin that cannot be resolved or connected to, breaks the connection, refuses
-/// streams or lets a time limit pass. A response counts when its head arrives. Errors on the client's side and
-/// cancelled requests say nothing about the server and do not count.
+/// A response with one of the `statuses` is a failure. So is an origin that cannot be resolved or connected to, breaks
+/// the connection, refuses the stream or exceeds a time limit. A response counts when its head arrives. Errors on the
+/// client's side and cancelled requests say nothing about the server and do not count.
 ///
 /// The interceptor surrounds each attempt, so retries count, and fail at once too: a ``RetryPolicy`` does not retry a
 /// request that an open circuit has stopped. Copies share their circuits.

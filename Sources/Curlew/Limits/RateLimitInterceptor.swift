@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Delays requests to an origin as its server asks for, and limits their rate; shared by all tasks.
+/// Delays requests to an origin for the time that its server asks for, and limits their rate; shared by all tasks.
 ///
 /// After a response with 429, 503 or 403 (which some servers use instead of 429) and a `Retry-After`, or with a used-up
 /// quota (`RateLimit`, `RateLimit-Remaining`, `X-RateLimit-Remaining`), requests to that origin wait until the time has
@@ -117,7 +117,7 @@ public struct RateLimitInterceptor: Interceptor {
                 try await context.wait(
                     atMost: limit, by: clock, until: { await limiters.turn(of: ticket, at: origin) })
             else { throw RateLimiters.TooLong(wait: limit) }
-            // A closed session sends nothing any more; the attempt itself reports that best.
+            // A closed session sends nothing any more; the attempt itself reports the error.
             while !context.isClosed {
                 guard let delay = try limiters.nextStep(ticket, at: origin, deadline: deadline) else {
                     hasStarted = true
@@ -144,7 +144,7 @@ public struct RateLimitInterceptor: Interceptor {
 }
 
 extension Interceptor where Self == RateLimitInterceptor {
-    /// Delays requests as servers ask for.
+    /// Delays requests for the time that servers ask for.
     ///
     /// - Parameter longestWait: How long a request may be delayed; 60 s unless given. Requests that would wait longer
     ///   fail at once.
@@ -152,7 +152,7 @@ extension Interceptor where Self == RateLimitInterceptor {
         RateLimitInterceptor(longestWait: longestWait)
     }
 
-    /// Limits the rate of requests to each origin, and delays them as servers ask for.
+    /// Limits the rate of requests to each origin, and delays them for the time that servers ask for.
     ///
     /// - Parameters:
     ///   - requests: How many requests may start in `period`, on average.

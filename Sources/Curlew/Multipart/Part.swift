@@ -144,13 +144,13 @@ extension MultipartForm {
 }
 
 extension MultipartForm.Part {
-    /// Returns a part for each name and value that a ``QueryEncoder`` produces for a value, such as `a[b]`.
+    /// Returns a part for each name and value that a ``Request/QueryEncoder`` produces for a value, such as `a[b]`.
     ///
     /// A `Data` value is sent unchanged. A nil value becomes a part without bytes, unless the encoder omits it.
     /// - Parameters:
-    ///   - value: A structure, a dictionary, or a ``Query``.
+    ///   - value: A structure, a dictionary, or a ``Request/Query``.
     ///   - encoder: The encoding rules; those of AFNetworking by default.
-    /// - Throws: `EncodingError` for a value without names; see ``QueryEncoder/encode(_:)``.
+    /// - Throws: `EncodingError` for a value without names; see ``Request/QueryEncoder/encode(_:)``.
     public static func fields(of value: some Encodable, by encoder: Request.QueryEncoder = Request.QueryEncoder())
         throws -> [MultipartForm.Part]
     {
@@ -192,7 +192,7 @@ extension MultipartForm {
         }
 
         /// Rejects a value that is not a part at compile time, with a clear message.
-        @available(*, unavailable, message: "a multipart body is made of `Part(…)` values")
+        @available(*, unavailable, message: "a multipart body is made of `MultipartForm.Part(…)` values")
         @_disfavoredOverload
         public static func buildExpression<T>(_ value: T) -> [MultipartForm.Part] { [] }
 

@@ -57,8 +57,8 @@ extension Request {
             return query
         }
 
-        /// Whether the query has no parts; a part that encodes to nothing counts, since it has to be encoded to know
-        /// that.
+        /// Whether the query has no parts; a part that encodes to nothing counts as a part, because only
+        /// encoding it shows that.
         public var isEmpty: Bool { parts.isEmpty }
 
         /// Adds a pair at the end and keeps other pairs of the same name.

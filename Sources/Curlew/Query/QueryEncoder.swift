@@ -22,7 +22,7 @@ extension Request {
     /// values. The keys of a dictionary can have any type that is written as one text. The elements of a `Set` are
     /// sorted by their text and repeat the name without brackets in every style, unless arrays are joined by commas. An
     /// optional property that is nil is omitted, because Swift omits it (`encodeIfPresent`); ``nils`` decides how nil
-    /// is written in dictionaries, in arrays and in a ``Query``.
+    /// is written in dictionaries, in arrays and in a ``Request/Query``.
     public struct QueryEncoder: Sendable, Hashable {
         /// How the elements of arrays are named; `a` is the name of the array.
         public enum ArrayStyle: String, Sendable, Hashable, Codable, CaseIterable {
@@ -167,7 +167,7 @@ extension Request {
             self.empties = empties
         }
 
-        /// Encodes a value that has names: a structure, a dictionary or a ``Query``.
+        /// Encodes a value that has names: a structure, a dictionary or a ``Request/Query``.
         ///
         /// - Returns: The pairs joined by "&", without a leading "?"; "" for nil and when nothing is encoded.
         /// - Throws: `EncodingError.invalidValue`, which names the coding path, for a value without names (an array, a

@@ -8,7 +8,7 @@ extension RedirectPolicy: Codable {
 
     /// Decodes an object.
     ///
-    /// `policy` is "follow", "none" or "sameOrigin", `max` a number (20 when missing), `allowingDowngrade` a Boolean
+    /// `policy` is "follow", "never" or "sameOrigin", `max` a number (20 when missing), `allowingDowngrade` a Boolean
     /// that applies to "follow" (false when missing), and `sensitiveFields` an array of names (empty when missing).
     /// - Throws: `DecodingError` for another policy or a negative number.
     public init(from decoder: any Decoder) throws {
@@ -17,7 +17,7 @@ extension RedirectPolicy: Codable {
         guard let known = Self.encodable.first(where: { $0.name == name }) else {
             throw DecodingError.dataCorruptedError(
                 forKey: .policy, in: container,
-                debugDescription: "“\(name)” is not a known policy; use follow, none or sameOrigin.")
+                debugDescription: "“\(name)” is not a known policy; use follow, never or sameOrigin.")
         }
         let maximum = try container.decodeIfPresent(Int.self, forKey: .max) ?? Self.defaultMaximum
         guard maximum >= 0 else {
@@ -47,6 +47,6 @@ extension RedirectPolicy: Codable {
     }
 
     private static let encodable: [(name: String, rule: Rule)] = [
-        ("follow", .follow), ("none", .none), ("sameOrigin", .sameOrigin),
+        ("follow", .follow), ("never", .none), ("sameOrigin", .sameOrigin),
     ]
 }

@@ -69,9 +69,6 @@ public struct RedirectPolicy: Sendable, Hashable {
     }
 
     /// Follows no redirect: the redirecting response is the result.
-    ///
-    /// If the policy is optional, as in a request's options, write `RedirectPolicy.never`: Swift interprets a bare
-    /// `.none` as nil there, and warns.
     public static let never = RedirectPolicy(.none)
 
     /// Follows redirects to the same scheme, host and port; a redirect to another origin is the result.
@@ -82,8 +79,9 @@ public struct RedirectPolicy: Sendable, Hashable {
     /// Decides about each redirect by a closure.
     ///
     /// The closure is not called for responses whose `Location` is missing or unusable. An error that it throws counts
-    /// as ``RedirectDecision/fail(_:)``. It also decides about redirects from https to http; see
-    /// ``Redirect/isDowngrade``. Policies of different calls are never equal, and custom policies cannot be encoded.
+    /// as ``Decision/fail(_:)``. It also decides about redirects from https to http; see
+    /// ``RedirectPolicy/Redirect/isDowngrade``. Policies of different calls are never equal, and custom policies cannot
+    /// be encoded.
     /// - Parameters:
     ///   - max: The number of followed or rewritten redirects, as in ``follow(max:allowingDowngrade:)``.
     ///   - decide: Called in the transfer's task, for one redirect after the other; the transfer waits for its result.

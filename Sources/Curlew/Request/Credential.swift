@@ -26,8 +26,8 @@ public struct Credential: Sendable, Hashable {
     /// Creates a credential from a user's name and password (RFC 7617), in UTF-8.
     ///
     /// Every host on the path can read them unless the connection is secure.
-    /// - Throws: ``InvalidCredential`` when the name has a colon, at which servers would split it, and when the name or
-    ///   password has a control character (RFC 7617 §2).
+    /// - Throws: ``Credential/Invalid`` when the name has a colon, at which servers would split it, and when the name
+    ///   or password has a control character (RFC 7617 §2).
     public static func basic(_ user: String, _ password: String) throws(Credential.Invalid) -> Credential {
         guard !user.utf8.contains(UInt8(ascii: ":")) else { throw .colonInUser }
         // A control character is usually the line end of a file that was read.

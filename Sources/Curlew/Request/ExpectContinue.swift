@@ -13,7 +13,7 @@ extension Request {
     /// request.options.expectContinue = .never
     /// ```
     public struct ExpectContinue: Sendable, Hashable, Codable {
-        /// The length from which on bodies wait; nil for never.
+        /// The minimum length of a body that waits; nil if no body waits.
         let threshold: ByteCount?
 
         /// No body waits.
@@ -21,7 +21,7 @@ extension Request {
         /// Every body waits.
         public static let always = Request.ExpectContinue(threshold: 0)
 
-        /// Returns a policy with which bodies of at least this length wait, and bodies of unknown length.
+        /// Returns a policy by which bodies of unknown length, and bodies of at least this length, wait.
         public static func above(_ length: ByteCount) -> Request.ExpectContinue {
             Request.ExpectContinue(threshold: length)
         }

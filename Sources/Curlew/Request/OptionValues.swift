@@ -100,7 +100,9 @@ extension Request.Options: Codable {
     /// - Throws: `DecodingError` for an invalid value.
     public init(from decoder: any Decoder) throws {
         self.init()
-        values = try OptionValues(from: decoder)
+        var decoded = try OptionValues(from: decoder)
+        if decoded.timeouts == Timeouts() { decoded.timeouts = nil }
+        values = decoded
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let rank = try container.decodeIfPresent(Int.self, forKey: .priority) {
             priority = Request.Priority(rawValue: rank)

@@ -83,14 +83,15 @@ extension Request {
             get { box?.values.isAnonymous ?? false }
             set { values.isAnonymous = newValue }
         }
-        /// The statuses that a client accepts as a success; nil for 200…299.
+        /// The statuses that count as a success; nil for 200…299.
         ///
-        /// Only a ``Client`` checks it; a session returns every response.
+        /// Clients, serializers and downloads check it; ``Session/data(for:)`` and ``Session/transfer(_:)`` return
+        /// every response.
         public var statuses: StatusSet? {
             get { box?.values.statuses }
             set { values.statuses = newValue }
         }
-        /// The media types that a client requests and accepts instead of those of the response's serializer; nil for
+        /// The media types that are requested and accepted instead of those of the response's serializer; nil for
         /// those of the serializer.
         ///
         /// An empty list accepts every type, and responses without one. It adds no `Accept`: the field of the client or

@@ -39,7 +39,7 @@ extension Request {
         }
         if let policy = options.redirects, policy.maximum < 0 {
             throw refused(
-                .option, "The maximum of redirects is negative.", hint: "Use RedirectPolicy.never to follow none.")
+                .option, "The maximum of redirects is negative.", hint: "Use RedirectPolicy.never for no redirects.")
         }
     }
 

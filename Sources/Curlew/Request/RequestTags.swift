@@ -16,7 +16,7 @@ extension Request {
 
 extension Request {
     /// The notes that a request carries for interceptors, observers and its caller, at most one value for each
-    /// `RequestTag`.
+    /// `Request.Tag`.
     ///
     /// Tags stay with a request in every copy, so through redirects and interceptors, and are never sent. Descriptions
     /// list the names of the tags without their values.

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 // Response has the head, the response with its value, and the code that validates and decodes bodies. It is pure and
-// uses only Request, HTTP and Errors; every folder to its right in ARCHITECTURE.md may use it.
+// uses only Request, HTTP and Errors.
 
 internal import CurlewSupport
 

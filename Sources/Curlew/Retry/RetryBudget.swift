@@ -6,7 +6,7 @@ internal import CurlewSupport
 
 /// The number of retries that each origin has left: a share of the requests sent to it, and a reserve.
 ///
-/// A server that is down receives no more retries than that, however many attempts of the clients fail.
+/// A server that is down receives no more retries than the budget allows, however many attempts fail.
 final class RetryBudget: Sendable {
     /// The budget of one origin.
     private struct Account: OriginRecord {
@@ -41,10 +41,10 @@ final class RetryBudget: Sendable {
         deposit(share * 8, for: origin)
     }
 
-    /// Takes one retry from the balance; returns false when no retry is left.
-    func withdraw(for origin: String, at time: Duration? = nil) -> Bool {
+    /// Takes one retry from the balance; returns false when no retry, or no more than a reserve, is left.
+    func withdraw(for origin: String, leaving reserve: Double = 0, at time: Duration? = nil) -> Bool {
         change(origin, time) { account in
-            guard account.balance >= 1 else { return false }
+            guard account.balance >= 1 + reserve else { return false }
             account.balance -= 1
             return true
         }

@@ -69,7 +69,7 @@ public struct RetryInterceptor: Interceptor {
                 invalid: .configuration, "The retry policy is not valid: \(rule).", request: request)
         }
         var attempts = Attempts(policy, policy.marking(request), context, clock)
-        if let share = policy.budget { budget.deposit(share, for: attempts.request.origin ?? "") }
+        deposit(attempts.request, policy)
         while true {
             let (wait, reason): (Duration, NetworkError)
             do throws(NetworkError) {
@@ -118,9 +118,20 @@ public struct RetryInterceptor: Interceptor {
     }
 
     /// Pays for a retry from the budget of the request's origin; without budget, the step becomes a stop.
-    func withdraw(_ step: RetrySchedule.Step, _ request: Request, _ policy: RetryPolicy) -> RetrySchedule.Step {
-        guard case .retry = step, policy.budget != nil, !budget.withdraw(for: request.origin ?? "") else { return step }
+    ///
+    /// - Parameter reserve: The number of retries that must be left for others afterwards.
+    func withdraw(
+        _ step: RetrySchedule.Step, _ request: Request, _ policy: RetryPolicy, leaving reserve: Double = 0
+    ) -> RetrySchedule.Step {
+        guard case .retry = step, policy.budget != nil,
+            !budget.withdraw(for: request.origin ?? "", leaving: reserve)
+        else { return step }
         return .stop("It was not sent again: too many requests to this origin fail for the policy's `budget`.")
+    }
+
+    /// Adds the share of a request to the budget of its origin.
+    func deposit(_ request: Request, _ policy: RetryPolicy) {
+        if let share = policy.budget { budget.deposit(share, for: request.origin ?? "") }
     }
 
     /// Returns the payment for a retry that does not happen.

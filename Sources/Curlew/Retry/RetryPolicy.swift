@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// When, how often, and after how long a wait a request is sent again.
+/// The rules by which a request is sent again: when, how often, and after which wait.
 ///
 /// Without a policy Curlew resends only requests that no server can have acted on: those that lost a reused connection
 /// at its end, and those whose stream was refused. A policy also retries after:
@@ -11,10 +11,10 @@
 /// - errors and `statuses` after which the server may have acted, if the method is one of `methods` or the request
 ///   carries an `Idempotency-Key`.
 ///
-/// A policy never retries after errors that another attempt cannot avoid, cancelled requests, requests that an open
-/// circuit has stopped, and requests whose body can be read only once and was read. After the last attempt the caller
-/// receives that attempt's response or error; ``ResponseHead/earlier`` and ``NetworkError/earlier`` contain the earlier
-/// errors.
+/// A policy never retries after errors that another attempt cannot avoid. It never retries cancelled requests, requests
+/// that an open circuit has stopped, and requests whose body can be read only once and was read. After the last attempt
+/// the caller receives that attempt's response or error; ``ResponseHead/earlier`` and ``NetworkError/earlier`` contain
+/// the earlier errors.
 ///
 /// ```swift
 /// let session = Session { $0.retry = .standard }
@@ -54,7 +54,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// unless set.
     ///
     /// The wait precedes the back-off and lasts no longer than `deadline` and `timeouts.total` allow. The condition is
-    /// that of `NetworkPath.isSatisfied`, so leave it off for servers that are reached without a default route.
+    /// that of `PathMonitor.Path.isSatisfied`, so leave it off for servers that are reached without a default route.
     public var waitsForConnectivity: Bool
 
     /// Creates a policy; each member has its default unless given.
@@ -76,7 +76,7 @@ public struct RetryPolicy: Sendable, Hashable {
     }
 
     /// Methods that RFC 9110 §9.2.2 calls idempotent.
-    public static let idempotent: Set<Method> = Method.idempotent
+    public static let idempotent: Set<Method> = Method.known.filter(\.isIdempotent)
     /// The statuses 408, 429, 500, 502, 503 and 504, whose cause may vanish soon.
     public static let transient: StatusSet = [
         .requestTimeout, .tooManyRequests, .internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout,

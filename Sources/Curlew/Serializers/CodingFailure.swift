@@ -7,7 +7,7 @@ internal import FoundationEssentials
 // messages go to logs.
 
 extension NetworkError {
-    /// The error for a body that could not be decoded.
+    /// Returns the error for a body that could not be decoded.
     ///
     /// A `NetworkError` is kept and completed with the request, the response and the body; `CancellationError` becomes
     /// `cancelled`.
@@ -22,16 +22,16 @@ extension NetworkError {
         }
     }
 
-    /// The error for bytes that could not be decoded, when no response is known.
+    /// Returns the error for bytes that could not be decoded, when no response is known.
     static func decoding(_ error: any Error, as type: Any.Type?) -> NetworkError {
         error as? NetworkError
             ?? undecodable(
                 type, (error as? DecodingError)?.reason ?? ": " + typeName(Swift.type(of: error)), cause: error)
     }
 
-    /// The error for a body that could not be decoded, without request and response.
+    /// Returns the error for a body that could not be decoded, without request and response.
     ///
-    /// - Parameter reason: The text after "Decoding User failed": a place, or what is wrong after a colon.
+    /// - Parameter reason: The text after "Decoding User failed": a place, or a colon and the flaw.
     static func undecodable(_ type: Any.Type?, _ reason: String, hint: String? = nil, cause: any Error) -> NetworkError
     {
         let what = type.map { "Decoding \(typeName($0)) failed" } ?? "Decoding failed"
@@ -40,7 +40,7 @@ extension NetworkError {
             hint: hint ?? textHint(type) ?? (cause as? DecodingError)?.hint, cause: cause)
     }
 
-    /// The error for an element of a request's body that could not be encoded.
+    /// Returns the error for an element of a request's body that could not be encoded.
     ///
     /// - Parameter place: The name of the element, such as "Element 7".
     static func encoding(_ error: any Error, at place: String) -> NetworkError {
@@ -50,7 +50,7 @@ extension NetworkError {
             cause: failure.cause ?? error)
     }
 
-    /// The error for a request's body that could not be encoded.
+    /// Returns the error for a request's body that could not be encoded.
     static func encoding(_ error: any Error, request: Request? = nil) -> NetworkError {
         switch error {
         case let error as NetworkError: error.request == nil ? error.with(request: request) : error
@@ -67,7 +67,7 @@ extension NetworkError {
         }
     }
 
-    /// The error for an element of a stream that could not be decoded.
+    /// Returns the error for an element of a stream that could not be decoded.
     ///
     /// - Parameters:
     ///   - place: The name of the element, such as "Line 7".
@@ -79,7 +79,7 @@ extension NetworkError {
             cause: failure.cause ?? error, body: Array(bytes.prefix(bodyLimit)))
     }
 
-    /// The error for an empty body where a value was expected.
+    /// Returns the error for an empty body where a value was expected.
     static func emptyBody(expecting type: Any.Type, of head: ResponseHead, request: Request) -> NetworkError {
         NetworkError(
             .decodingFailed, phase: .decoding, "The body is empty, where a \(typeName(type)) was expected.",
@@ -92,7 +92,7 @@ extension NetworkError {
         type == String.self ? "For the body itself as text: `using: .text`." : nil
     }
 
-    /// Why a value cannot be encoded.
+    /// Returns the reason why a value cannot be encoded.
     ///
     /// Curlew's own errors have a type as their value, and their text holds no values. The text of other errors may
     /// quote the value, so it is replaced.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Serializers {
-    /// Returns the head of a response, and discards the body like ``EmptySerializer``.
+    /// Returns the head of a response, and discards the body like ``Serializers/Empty``.
     public struct Head: ResponseSerializer {
         /// Creates a serializer for any response.
         public init() {}

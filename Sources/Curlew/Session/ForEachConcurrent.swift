@@ -81,7 +81,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///
     /// The next element is requested when the limit allows another closure; each closure runs in a task of its own. The
     /// first error, of a closure or of the sequence, cancels both and is thrown when all have ended. If the caller is
-    /// cancelled, the function throws their error or `CancellationError`, since a sequence that ends upon cancellation
+    /// cancelled, the function throws that error or `CancellationError`, since a sequence that ends upon cancellation
     /// may not have delivered all elements.
     ///
     /// ```swift

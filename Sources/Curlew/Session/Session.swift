@@ -8,12 +8,12 @@ package import CurlewEngine
 public import FoundationEssentials
 internal import CurlewSupport
 
-/// Owns connections and runs transfers on them: one loop thread, and libcurl's connection pools, one set for each trust
-/// evaluator.
+/// An actor that owns connections and runs transfers on them.
 ///
-/// Create one session for a program and share it, because connections are reused only within a session. The session
-/// starts its thread when it is first used. Releasing it without `shutdown` is fine: transfers that are still
-/// referenced keep it alive, and detached transfers finish first.
+/// A session has one loop thread, and a set of libcurl's connection pools for each trust evaluator. Create one session
+/// for a program and share it, because connections are reused only within a session. The session starts its thread when
+/// it is first used. Releasing it without `shutdown` is fine: transfers that are still referenced keep it alive, and
+/// detached transfers finish first.
 ///
 /// ```swift
 /// let (data, head) = try await Session.shared.data(for: "https://example.com/users/42")
@@ -141,7 +141,7 @@ public actor Session {
         Transfer(core.transfer(request)) { response throws(NetworkError) in response.value }
     }
 
-    /// The transfers that are queued, running and paused at this instant, the oldest first.
+    /// The transfers that are queued, running or paused at this instant, the oldest first.
     public var transfers: [Session.TransferSnapshot] {
         (core.share.loop.transport?.snapshots ?? []).map { snapshot in
             Session.TransferSnapshot(
@@ -163,7 +163,7 @@ public actor Session {
 
     /// Waits until no transfer is queued, running, paused or between two of its attempts.
     ///
-    /// Other code may start another transfer right after.
+    /// Other code may start another transfer right after the return.
     /// - Throws: `NetworkError` of kind `.cancelled` when the task is cancelled during the wait.
     public nonisolated func idle() async throws(NetworkError) {
         guard await core.share.loop.idle() else {
@@ -182,7 +182,7 @@ public actor Session {
 
     // MARK: Shutdown
 
-    /// How a session is shut down.
+    /// A way to shut down a session.
     public enum Shutdown: Sendable, Hashable {
         /// Running transfers may finish within a time; the remaining ones then end with `.sessionClosed`.
         case graceful(within: Duration)

@@ -29,6 +29,7 @@ final class SessionCore: Sendable {
     /// The header lines of requests without fields of their own: without a body, with one, and with a large one.
     private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
     private let defaultTimes: TimeLimits
+    private let isHeadSet: Bool
     private let continueTime: UInt64
     private let refusal: NetworkError?
 
@@ -68,6 +69,7 @@ final class SessionCore: Sendable {
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: true)
         )
         defaultTimes = TimeLimits(configuration.timeouts)
+        isHeadSet = configuration.timeouts.sets("responseHead")
         continueTime = configuration.http.expectContinueTimeout.engineTime
         relay.attach(share.loop)
         do throws(NetworkError) {
@@ -122,8 +124,7 @@ final class SessionCore: Sendable {
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
             priority: request.options.priority.rawValue, label: request.options.label)
         plan.fieldLimit = configuration.limits.responseFields
-        let times = request.options.ownTimeouts.map { TimeLimits(configuration.timeouts.merging($0)) }
-        plan.times = (times ?? defaultTimes).applied(to: request)
+        plan.times = times(of: request)
         if let limit = request.options.bandwidth { plan.bandwidth = Bandwidth(limit) }
         plan.continueTimeout = continueTime
         plan.expectsContinue = expectsContinue
@@ -298,6 +299,14 @@ extension SessionCore {
     /// Whether a redirect may not be the end of the request.
     func followsRedirects(of request: Request) -> Bool {
         (request.options.redirects ?? configuration.redirects).followsSome
+    }
+
+    private func times(of request: Request) -> TimeLimits {
+        guard let own = request.options.ownTimeouts else {
+            return defaultTimes.applied(to: request, isHeadSet: isHeadSet)
+        }
+        let times = TimeLimits(configuration.timeouts.merging(own))
+        return times.applied(to: request, isHeadSet: isHeadSet || own.sets("responseHead"))
     }
 
     func totalTimeout(of request: Request) -> Duration? {

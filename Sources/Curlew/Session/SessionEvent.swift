@@ -60,7 +60,7 @@ extension Session {
     /// let session = Session(observers: [Failures()])
     /// ```
     ///
-    /// An observer delays no transfer, and loses events when it is too slow. A ``SessionRecorder`` loses no events.
+    /// An observer delays no transfer, and loses events when it is too slow. A ``Session/Recorder`` loses no events.
     public protocol Observer: Sendable {
         /// Handles an event.
         ///

@@ -21,7 +21,7 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
     /// Creates an iterator that decodes the bytes in the task that iterates.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-    /// An iterator over the elements; releasing it releases the iterator of the bytes, which cancels a transfer.
+    /// An iterator over the elements; its release also releases the iterator of the bytes, which cancels a transfer.
     public struct Iterator: AsyncIteratorProtocol {
         private let serializer: Serializer
         private let head: ResponseHead

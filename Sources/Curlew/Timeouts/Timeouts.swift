@@ -11,8 +11,8 @@ internal import CurlewSupport
 /// ```
 ///
 /// A member that is not set is inherited: a request inherits from its client, the client from the session, and the
-/// session has the defaults. A member that is set to nil has no limit. So a long poll, or a stream whose elements are
-/// rare, changes only the members it means:
+/// session has the defaults. A member that is set to nil has no limit. So a request for a long poll, or for a stream
+/// whose elements are rare, sets only these members:
 ///
 /// ```swift
 /// request.options.timeouts.responseHead = nil
@@ -36,24 +36,23 @@ public struct Timeouts: Hashable, Sendable {
     private var ownTotal = Member<Duration>.unset
     private var ownQueue = Member<Duration>.unset
 
-    /// The time from the start of the transfer, after its wait in the queue, until a connection is ready for the
-    /// request: resolving, connecting and the TLS handshake together.
+    /// The time from the end of the wait in the queue until a connection is ready for the request: resolving,
+    /// connecting and the TLS handshake together.
     ///
     /// 10 s unless set.
     public var connect: Duration {
         get { ownConnect.value(or: nil) ?? .seconds(10) }
-        set { ownConnect = .set(newValue) }
+        set { ownConnect = newValue == Timeouts.inherited ? .unset : .set(newValue) }
     }
 
     /// The time from the last byte of the request until the response's head is complete, ignoring informational
     /// responses; nil for no limit besides `idle` and `total`.
     ///
     /// 60 s unless set. Long polls need nil or a longer time, here and for `idle`. A request whose `Accept` names
-    /// `text/event-stream` has no limit, unless a time other than 60 s is set: some servers send the head together with
-    /// the first event.
+    /// `text/event-stream` has no limit unless one is set: some servers send the head together with the first event.
     public var responseHead: Duration? {
         get { ownHead.value(or: .seconds(60)) }
-        set { ownHead = .set(newValue) }
+        set { ownHead = newValue == Timeouts.inherited ? .unset : .set(newValue) }
     }
 
     /// How long a connected transfer may pass without a byte in either direction; nil for no limit.
@@ -61,7 +60,7 @@ public struct Timeouts: Hashable, Sendable {
     /// 60 s unless set.
     public var idle: Duration? {
         get { ownIdle.value(or: .seconds(60)) }
-        set { ownIdle = .set(newValue) }
+        set { ownIdle = newValue == Timeouts.inherited ? .unset : .set(newValue) }
     }
 
     /// The minimum rate of a body transfer, below which the transfer fails; nil for no minimum.
@@ -71,13 +70,13 @@ public struct Timeouts: Hashable, Sendable {
     /// such as NDJSON watches or responses that a server keeps alive with whitespace.
     public var minimumRate: MinimumRate? {
         get { ownRate.value(or: MinimumRate(bytes: .kibibytes(1), within: .seconds(60))) }
-        set { ownRate = .set(newValue) }
+        set { ownRate = newValue == MinimumRate.inherited ? .unset : .set(newValue) }
     }
 
     /// The time for the whole transfer, including its wait in the queue; nil, the default, for no limit.
     public var total: Duration? {
         get { ownTotal.value(or: nil) }
-        set { ownTotal = .set(newValue) }
+        set { ownTotal = newValue == Timeouts.inherited ? .unset : .set(newValue) }
     }
 
     /// The wait in the session's queue, until the limits of the session allow the transfer to start; nil, the default,
@@ -87,7 +86,7 @@ public struct Timeouts: Hashable, Sendable {
     /// active transfer has run.
     public var queue: Duration? {
         get { ownQueue.value(or: nil) }
-        set { ownQueue = .set(newValue) }
+        set { ownQueue = newValue == Timeouts.inherited ? .unset : .set(newValue) }
     }
 
     /// Creates timeouts; members that are not given are unset, and nil sets no limit.
@@ -96,15 +95,15 @@ public struct Timeouts: Hashable, Sendable {
         idle: Duration? = Timeouts.inherited, total: Duration? = Timeouts.inherited,
         queue: Duration? = Timeouts.inherited, minimumRate: MinimumRate? = MinimumRate.inherited
     ) {
-        if connect != Timeouts.inherited { self.connect = connect }
-        if responseHead != Timeouts.inherited { self.responseHead = responseHead }
-        if idle != Timeouts.inherited { self.idle = idle }
-        if total != Timeouts.inherited { self.total = total }
-        if queue != Timeouts.inherited { self.queue = queue }
-        if minimumRate != MinimumRate.inherited { self.minimumRate = minimumRate }
+        self.connect = connect
+        self.responseHead = responseHead
+        self.idle = idle
+        self.total = total
+        self.queue = queue
+        self.minimumRate = minimumRate
     }
 
-    /// The argument of the initializer that leaves a member unset.
+    /// The value that leaves a member unset, or makes it unset again.
     public static let inherited = Duration(secondsComponent: .min, attosecondsComponent: 0)
 
     /// Returns these timeouts, overridden by the members that `other` sets.
@@ -139,7 +138,7 @@ public struct Timeouts: Hashable, Sendable {
             self.within = within
         }
 
-        /// The argument of the initializer of ``Timeouts`` that leaves the rate unset.
+        /// The value that leaves the rate unset, or makes it unset again.
         public static let inherited = MinimumRate(bytes: .bytes(0), within: Timeouts.inherited)
 
         /// Decodes a size and seconds.
@@ -230,9 +229,6 @@ extension Timeouts: Codable {
 // MARK: For the engine
 
 extension TimeLimits {
-    /// The default limit of the response's head.
-    private static let defaultHead = Timeouts().responseHead?.engineTime
-
     init(_ timeouts: Timeouts) {
         self.init()
         connect = timeouts.connect.engineTime
@@ -245,10 +241,12 @@ extension TimeLimits {
 
     /// Returns the limits for a request: a request for an event stream has no limit for the head unless one is set,
     /// because some servers send the head together with the first event.
-    func applied(to request: Request) -> TimeLimits {
-        guard head == TimeLimits.defaultHead, let accept = request.fields[.accept],
-            accept.lowercased().contains("text/event-stream")
-        else { return self }
+    ///
+    /// - Parameter isHeadSet: Whether the request, its client or the session sets the limit of the head.
+    func applied(to request: Request, isHeadSet: Bool) -> TimeLimits {
+        guard !isHeadSet, let accept = request.fields[.accept], accept.lowercased().contains("text/event-stream") else {
+            return self
+        }
         var limits = self
         limits.head = nil
         return limits

@@ -7,14 +7,14 @@ internal import CurlewEngine
 struct AttemptPlace {
     /// The transfer.
     let id: UInt64
-    /// From 1.
+    /// The number of the attempt, from 1.
     let ordinal: Int
     /// Nanoseconds since the transfer was started.
     let offset: UInt64
-    /// Whether it is a step of a transfer that is held, and so may come although the session closes.
+    /// Whether the attempt belongs to a held transfer, so that it may start although the session is closing.
     let continues: Bool
     /// The shared state about the transfer's end; nil when the attempt's end is the transfer's end.
     var course: TransferCourse?
-    /// Whether its response goes into a file.
+    /// Whether the response is saved to a file.
     var isSaved = false
 }

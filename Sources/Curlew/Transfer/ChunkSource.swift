@@ -4,9 +4,9 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// Gives a body piece by piece to one reader, which asks for the next piece when it has the one before.
+/// A source that delivers a body chunk by chunk to one reader, which requests one chunk at a time.
 protocol ChunkSource: AnyObject, Sendable {
-    /// The next piece; nil at the end, and then always.
+    /// Returns the next chunk; nil at the end, and at every later call.
     func next() async throws -> ByteChunk?
     /// The trailers, known at the end of the body.
     var trailers: HeaderFields? { get }
@@ -19,8 +19,8 @@ final class GoneSource: ChunkSource {
     func next() async throws -> ByteChunk? { nil }
 }
 
-/// Pulls the elements of a sequence one by one.
-// Safe because a body has one reader, which asks for the next piece when it has the one before.
+/// A source that delivers the elements of a sequence one by one.
+// Safe because a body has one reader, which requests one chunk at a time.
 final class SequenceSource<Pieces: AsyncSequence & Sendable>: ChunkSource, @unchecked Sendable
 where Pieces.Element == ByteChunk {
     private let chunks: Pieces
@@ -43,7 +43,7 @@ where Pieces.Element == ByteChunk {
     var trailers: HeaderFields? { nil }
 }
 
-/// Pulls the pieces of a body through a closure; its trailers come through as they are.
+/// A source that passes the chunks of a body through a closure, and its trailers unchanged.
 final class MappedSource: ChunkSource {
     private struct State {
         var reader: BodyReader?
@@ -90,12 +90,12 @@ final class MappedSource: ChunkSource {
 }
 
 extension IncomingResponse {
-    /// The same response, whose body is looked at as it passes, and whose trailers stay.
+    /// Returns the same response, with its trailers, and calls closures with its body as the body is read.
     ///
     /// - Parameters:
     ///   - sample: The value to compute from the body.
-    ///   - take: Adds a piece to it.
-    ///   - end: Gets it once: at the end, when the body breaks off, or when it is left.
+    ///   - take: Adds a chunk to the value.
+    ///   - end: Receives the value once: at the end, when the body breaks off, or when its reader stops early.
     func tapped<Sample: Sendable>(
         _ sample: Sample, _ take: @escaping @Sendable (inout Sample, ByteChunk) -> Void,
         end: @escaping @Sendable (Sample, NetworkError?) -> Void

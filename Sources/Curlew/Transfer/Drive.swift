@@ -11,7 +11,7 @@ final class Drive: Sendable {
     private struct State {
         var task: Task<Void, Never>?
         var isCancelled = false
-        /// Whether the task was cancelled because the transfer's time was over.
+        /// Whether the task was cancelled because the transfer exceeded its total timeout.
         var isOverdue = false
         var answer: Result<IncomingResponse, NetworkError>?
         /// The elements for the reader of the stream that arrive before the response.
@@ -21,16 +21,16 @@ final class Drive: Sendable {
 
     private let state = Lock(State())
 
-    /// The response, its body not read yet or at hand; nil while the chain works.
+    /// The response, whose body is unread or in memory; nil while the chain is running.
     var answer: Result<IncomingResponse, NetworkError>? { state.withLock { $0.answer } }
 
-    /// Whether the transfer's time was over before it was cancelled.
+    /// Whether the transfer exceeded its total timeout before it was cancelled.
     var hasExpired: Bool { state.withLock { $0.isOverdue && !$0.isCancelled } }
 
     func begin(_ run: TransferRun) {
         do throws(NetworkError) {
             if let error = run.obstacle { throw error }
-            // Now, or the session would look idle until the task gets its turn.
+            // Take the hold now: otherwise the session would be idle until the task runs.
             try run.hold()
         } catch {
             state.withLock { $0.answer = .failure(error) }
@@ -71,7 +71,7 @@ final class Drive: Sendable {
         run.notify()
     }
 
-    /// Gets the response, and returns its attempt or the error of the chain.
+    /// Runs the chain, stores the response, and returns its attempt or the error of the chain.
     private func answer(_ run: TransferRun) async -> (Attempt?, NetworkError?) {
         let alarm = run.hasTotalTimeout ? Task { await self.watch(run) } : nil
         defer { alarm?.cancel() }
@@ -91,7 +91,7 @@ final class Drive: Sendable {
         }
     }
 
-    /// Cancels the chain when the transfer's time is over; what is on the wire then ends by the same limit, and first.
+    /// Cancels the chain at the total timeout; an active attempt ends earlier, because the engine has the same limit.
     private func watch(_ run: TransferRun) async {
         // A request that an interceptor sent may have another limit.
         while let left = run.timeLeft {
@@ -120,7 +120,7 @@ final class Drive: Sendable {
         }
     }
 
-    /// The response with a body that many can take, unless a stream takes it.
+    /// Returns the response with its body in memory, for any number of tasks, unless a stream has claimed the body.
     private func made(_ response: IncomingResponse, for run: TransferRun) async throws(NetworkError) -> IncomingResponse
     {
         guard case .pull = response.body.source, !run.state.withLock({ $0.claim == .stream }) else { return response }
@@ -132,7 +132,7 @@ final class Drive: Sendable {
 
     // MARK: For the reader of the stream
 
-    /// Keeps an element that came before the head.
+    /// Stores an element that arrived before the head.
     func deposit(_ element: TransferElement) {
         state.withLock { state in
             switch element {
@@ -144,7 +144,7 @@ final class Drive: Sendable {
         }
     }
 
-    /// The next of the elements kept.
+    /// Removes and returns the next stored element.
     func takeElement() -> TransferElement? {
         state.withLock { state in
             if !state.informational.isEmpty { return state.informational.removeFirst() }
@@ -155,14 +155,14 @@ final class Drive: Sendable {
 }
 
 extension NetworkError {
-    /// The error of a request that is not sent because the transfer's time is over.
+    /// Returns the error of a request that is not sent because the total timeout has passed.
     static func overdue(_ request: Request, after total: Duration?) -> NetworkError {
         NetworkError(
             .timedOut, phase: .preparing, totalTimeoutMessage(of: request, after: total),
             hint: "The time passed before this request, one of several, was sent.", request: request)
     }
 
-    /// The end of a chain that was cancelled because the transfer's time was over.
+    /// Returns the error of a chain that was cancelled by the total timeout.
     fileprivate func overdue(_ totalTimeoutMessage: String) -> NetworkError {
         NetworkError(
             .timedOut, phase: phase, totalTimeoutMessage,

@@ -11,14 +11,14 @@ protocol ElementReader: AnyObject, Sendable {
 
 extension BodyReader: ElementReader {}
 
-/// The one reader of a transfer's body: claims it at the first step and cancels the transfer when it is dropped early.
+/// The one reader of a transfer's body: its first step claims the body, and its early release cancels the transfer.
 final class TransferReader: ElementReader {
     private enum Stage {
         case fresh
         /// Reads the attempt of a direct transfer, which may turn out to be a redirect.
         case direct(Attempt)
         case driven(Drive)
-        /// Reads the answer; its head comes first, unless that has been handed on.
+        /// Reads the response, beginning with its head unless that was already delivered.
         case body(BodyReader, head: ResponseHead?)
         case ended(NetworkError?)
     }
@@ -38,7 +38,7 @@ final class TransferReader: ElementReader {
     }
 
     deinit {
-        // Of what is kept there may be other readers.
+        // A download's file may have other readers; do not cancel it.
         if token.run.keeper != nil { return }
         switch state.withLock({ $0.stage }) {
         case .direct, .driven, .body:
@@ -48,7 +48,7 @@ final class TransferReader: ElementReader {
         }
     }
 
-    /// The next element, nil at the end; the same error again after an error.
+    /// Returns the next element; nil at the end, and the same error again after an error.
     func next() async throws(NetworkError) -> TransferElement? {
         let (isTaken, stage) = state.withLock { state in
             defer { state.isAsked = true }
@@ -127,7 +127,7 @@ final class TransferReader: ElementReader {
                 return try await body(reader, response.head)
             }
             if await run.signal.wait(after: seen) { continue }
-            // A cancelled reader cancels, and gets the error that follows.
+            // A cancelled reader cancels the transfer, and gets the resulting error.
             run.cancel()
             while drive.answer == nil {
                 let seen = run.signal.count

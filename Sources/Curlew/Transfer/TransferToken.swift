@@ -7,8 +7,8 @@ internal import CurlewSupport
 
 /// A reference to one run of a request, which keeps the transfer alive.
 ///
-/// Every public view of a transfer holds it; when the last one goes, an unfinished transfer is cancelled, unless it was
-/// handed to its session with `start()`, and is not paused: a paused transfer could never be resumed.
+/// Every public view of a transfer holds a token. When the last one is released, an unfinished transfer is cancelled,
+/// unless it was started with `start()` and is not paused: a paused transfer could never be resumed.
 final class TransferToken: Sendable {
     let run: TransferRun
 
@@ -29,7 +29,7 @@ extension TransferToken: CustomReflectable {
 extension TransferRun {
     // MARK: For one task that does not share the transfer
 
-    /// The collected response, made in the calling task alone.
+    /// Runs the transfer in the calling task and returns the collected response.
     func collect() async throws(NetworkError) -> Response<Data> {
         if let first {
             if let error = refused() { throw error }
@@ -72,7 +72,7 @@ extension TransferRun {
 
     // MARK: For all tasks that await the value
 
-    /// The collected response, the same one every time.
+    /// Returns the collected response; every call returns the same one.
     func response() async throws(NetworkError) -> Response<Data> {
         try claimValue()
         try refuseCancelledTask()
@@ -140,8 +140,9 @@ extension TransferRun {
             duration: elapsed)
     }
 
-    /// The end, or the end of the caller's interest when its task is cancelled; nil when it leads elsewhere first,
-    /// where that is asked for.
+    /// Waits for the end of an attempt; nil when `orLed` is true and the response is a redirect.
+    ///
+    /// When the task is cancelled, the call throws if other tasks still wait, and cancels the transfer otherwise.
     private func outcome(
         of attempt: Attempt, _ interest: Interest, orLed: Bool = false
     ) async throws(NetworkError) -> EngineTransfer.Outcome? {
@@ -155,7 +156,7 @@ extension TransferRun {
     }
 }
 
-/// One task's interest in the value of a transfer.
+/// The registration of one task that awaits the value of a transfer.
 private final class Interest: Sendable {
     private let run: TransferRun
     private let hasEnded = Lock(false)
@@ -164,7 +165,7 @@ private final class Interest: Sendable {
 
     func end() { _ = mayLeave() }
 
-    /// Ends the interest, and returns whether the transfer continues without it.
+    /// Ends the registration, and returns whether the transfer continues without this task.
     func mayLeave() -> Bool {
         let isFirst = hasEnded.withLock { hasEnded in
             defer { hasEnded = true }
@@ -178,14 +179,14 @@ private final class Interest: Sendable {
 }
 
 extension EngineTransfer {
-    /// The end; a cancelled task cancels the transfer and gets its end.
+    /// Waits for the end; a cancelled task cancels the transfer and gets its outcome.
     func ending() async -> Outcome {
         if let outcome = await finished() { return outcome }
         cancel()
         return await ended()
     }
 
-    /// The end, as `ending()` gives it; nil when the response leads elsewhere.
+    /// Waits for the end, as `ending()` does; nil when the response is a redirect or a reader takes the steps.
     func endingOrLed() async -> Outcome? {
         if let outcome = await finished(orLed: true) { return outcome }
         return Task.isCancelled ? await ending() : nil

@@ -4,7 +4,7 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// Turns the steps of one attempt into elements, and decodes its body on the way.
+/// A reader that converts the steps of one attempt to elements, and decodes its body.
 final class WireReader: Sendable {
     private struct State {
         /// The decoding of the body, known with the head.
@@ -21,10 +21,10 @@ final class WireReader: Sendable {
 
     init(_ attempt: Attempt) { self.attempt = attempt }
 
-    /// The head, once it was handed on.
+    /// The head; nil until it was delivered.
     var head: ResponseHead? { state.withLock { $0.head } }
 
-    /// The next element, nil at the end; the same error again after an error.
+    /// Returns the next element; nil at the end, and the same error again after an error.
     func next(withProgress: Bool) async throws(NetworkError) -> TransferElement? {
         let (decoding, isEnded, error) = state.withLock { ($0.decoding, $0.isEnded, $0.error) }
         if let error { throw error }
@@ -39,7 +39,7 @@ final class WireReader: Sendable {
         }
     }
 
-    /// The next decoded bytes, nil when more have to come over the wire first.
+    /// Returns the next decoded bytes; nil when the decoder needs more received bytes.
     private func decoded(by decoding: BodyDecoding) async throws(NetworkError) -> ByteChunk? {
         var turn = Turn()
         while true {
@@ -88,7 +88,7 @@ final class WireReader: Sendable {
         }
     }
 
-    /// Why a body that came whole is not whole after all.
+    /// Returns the error of a body that arrived completely but ends inside its content coding; nil without one.
     private func encodingError() -> NetworkError? {
         do throws(NetworkError) {
             try state.withLock { $0.decoding }?.finish()

@@ -37,7 +37,7 @@ public struct CustomRoots: TrustEvaluator {
     /// - Parameters:
     ///   - certificates: At least one.
     ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
-    /// - Throws: `InvalidTrust` when the list is empty.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the list is empty.
     public init(_ certificates: [Certificate], addingToSystem: Bool = false) throws(TrustFailure.InvalidPolicy) {
         guard !certificates.isEmpty else {
             throw TrustFailure.InvalidPolicy("No roots are given.", hint: "Without any, no server would be accepted.")
@@ -50,7 +50,7 @@ public struct CustomRoots: TrustEvaluator {
     /// - Parameters:
     ///   - pem: At least one certificate.
     ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
-    /// - Throws: `InvalidTrust` when the text has no certificate, or a certificate cannot be read.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the text has no certificate, or a certificate cannot be read.
     public init(pem: String, addingToSystem: Bool = false) throws(TrustFailure.InvalidPolicy) {
         try self.init(Certificate.all(pem: pem), addingToSystem: addingToSystem)
     }
@@ -60,7 +60,7 @@ public struct CustomRoots: TrustEvaluator {
     /// - Parameters:
     ///   - file: The path of the file.
     ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
-    /// - Throws: `InvalidTrust` when the file cannot be read or has no certificate.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the file cannot be read or has no certificate.
     public init(file: String, addingToSystem: Bool = false) throws(TrustFailure.InvalidPolicy) {
         try self.init(Certificate.all(file: file), addingToSystem: addingToSystem)
     }
@@ -71,7 +71,7 @@ public struct CustomRoots: TrustEvaluator {
     /// - Parameters:
     ///   - directory: The path of the directory.
     ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
-    /// - Throws: `InvalidTrust` when the directory has no such file, or one cannot be read.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the directory has no such file, or one cannot be read.
     public init(directory: String, addingToSystem: Bool = false) throws(TrustFailure.InvalidPolicy) {
         try self.init(Certificate.all(directory: directory), addingToSystem: addingToSystem)
     }

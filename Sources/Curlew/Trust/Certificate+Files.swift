@@ -9,7 +9,7 @@ extension Certificate {
     ///
     /// - Parameter bytes: PEM with at least one certificate, or DER.
     /// - Returns: The certificates in the order of the text.
-    /// - Throws: `InvalidTrust` when the bytes have no certificate, or a certificate cannot be read.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the bytes have no certificate, or a certificate cannot be read.
     public static func all(in bytes: [UInt8]) throws(TrustFailure.InvalidPolicy) -> [Certificate] {
         switch X509Certificate.read(bytes) {
         case .success(let all) where !all.isEmpty: return all.map { Certificate($0) }
@@ -22,7 +22,7 @@ extension Certificate {
 
     /// Reads every certificate of a PEM text.
     ///
-    /// - Throws: `InvalidTrust` when the text has no certificate, or a certificate cannot be read.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the text has no certificate, or a certificate cannot be read.
     public static func all(pem: String) throws(TrustFailure.InvalidPolicy) -> [Certificate] {
         try all(in: Array(pem.utf8))
     }
@@ -30,7 +30,7 @@ extension Certificate {
     /// Reads every certificate of a file, on the calling thread.
     ///
     /// - Parameter path: A file with PEM or DER.
-    /// - Throws: `InvalidTrust` with the path, when the file cannot be read or has no certificate.
+    /// - Throws: `TrustFailure.InvalidPolicy` with the path, when the file cannot be read or has no certificate.
     public static func all(file path: String) throws(TrustFailure.InvalidPolicy) -> [Certificate] {
         let bytes = try TrustFile.bytes(of: path)
         return try TrustFailure.InvalidPolicy.about(file: path) { () throws(TrustFailure.InvalidPolicy) in
@@ -41,7 +41,7 @@ extension Certificate {
     /// Reads the certificates of every `.cer`, `.crt`, `.der` and `.pem` file of a directory, on the calling thread.
     ///
     /// The files are read in the order of their names. Subdirectories are not searched.
-    /// - Throws: `InvalidTrust` when the directory has no such file, or one cannot be read.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the directory has no such file, or one cannot be read.
     public static func all(directory path: String) throws(TrustFailure.InvalidPolicy) -> [Certificate] {
         let names: [String]
         if DiskFile.hasNUL(path) {

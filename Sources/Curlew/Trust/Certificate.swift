@@ -20,7 +20,7 @@ public struct Certificate: Hashable, Sendable {
 
     /// Reads one certificate in DER.
     ///
-    /// - Throws: `InvalidTrust` when the bytes are anything else.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the bytes are anything else.
     public init(der: [UInt8]) throws(TrustFailure.InvalidPolicy) {
         guard der.first == 0x30 else { throw TrustFailure.InvalidPolicy("The bytes are not a certificate in DER.") }
         self = try Certificate.all(in: der)[0]
@@ -28,7 +28,8 @@ public struct Certificate: Hashable, Sendable {
 
     /// Reads the one certificate of a PEM text (RFC 7468).
     ///
-    /// - Throws: `InvalidTrust` when the text has no certificate, several certificates, or an unreadable one.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the text has no certificate, several certificates, or an unreadable
+    ///   one.
     public init(pem: String) throws(TrustFailure.InvalidPolicy) {
         let all = try Certificate.all(pem: pem)
         guard all.count == 1 else {

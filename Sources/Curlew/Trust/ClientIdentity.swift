@@ -22,8 +22,8 @@ public struct ClientIdentity: Sendable {
     ///   - certificates: The certificate of the key and its intermediate certificates, in any order.
     ///   - key: The private key; may be the same text as `certificates`.
     ///   - passphrase: The passphrase of the key; nil if the key is not encrypted.
-    /// - Throws: `InvalidTrust` when the certificates or the key cannot be read, or no certificate belongs to
-    ///   the key.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the certificates or the key cannot be read, or no certificate
+    ///   belongs to the key.
     public init(certificates: String, key: String, passphrase: String? = nil) throws(TrustFailure.InvalidPolicy) {
         fixed = try ClientIdentity.read(Certificate.all(pem: certificates), key: Array(key.utf8), passphrase)
         files = nil
@@ -34,7 +34,7 @@ public struct ClientIdentity: Sendable {
     /// - Parameters:
     ///   - pkcs12: The bytes of the file.
     ///   - passphrase: The passphrase of the file; empty by default.
-    /// - Throws: `InvalidTrust` when the file cannot be read, or has no key with its certificate.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the file cannot be read, or has no key with its certificate.
     public init(pkcs12: [UInt8], passphrase: String = "") throws(TrustFailure.InvalidPolicy) {
         fixed = try ClientIdentity.read(pkcs12: pkcs12, passphrase)
         files = nil
@@ -46,8 +46,8 @@ public struct ClientIdentity: Sendable {
     ///   - certificateFile: The path of the certificate of the key and its intermediate certificates.
     ///   - keyFile: The path of the private key; may be the same path.
     ///   - passphrase: The passphrase of the key; nil if the key is not encrypted.
-    /// - Throws: `InvalidTrust` when the certificates or the key cannot be read, or no certificate belongs to
-    ///   the key.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the certificates or the key cannot be read, or no certificate
+    ///   belongs to the key.
     public init(certificateFile: String, keyFile: String, passphrase: String? = nil) throws(TrustFailure.InvalidPolicy)
     {
         let files = IdentityFiles([certificateFile, keyFile]) { () throws(TrustFailure.InvalidPolicy) in
@@ -67,7 +67,7 @@ public struct ClientIdentity: Sendable {
     /// - Parameters:
     ///   - pkcs12File: The path of the file.
     ///   - passphrase: The passphrase of the file; empty by default.
-    /// - Throws: `InvalidTrust` when the file cannot be read, or has no key with its certificate.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the file cannot be read, or has no key with its certificate.
     public init(pkcs12File: String, passphrase: String = "") throws(TrustFailure.InvalidPolicy) {
         let files = IdentityFiles([pkcs12File]) { () throws(TrustFailure.InvalidPolicy) in
             let bytes = try TrustFile.bytes(of: pkcs12File)
@@ -164,7 +164,7 @@ public struct ClientIdentities: Hashable, Sendable {
     /// Creates identities by host pattern; a host that no pattern matches gets no certificate.
     ///
     /// The best match counts, as in ``HostTrust``.
-    /// - Throws: `InvalidTrust` when a pattern is invalid, or two mean the same hosts.
+    /// - Throws: `TrustFailure.InvalidPolicy` when a pattern is invalid, or two mean the same hosts.
     public init(_ identities: [HostTrust.Pattern: ClientIdentity]) throws(TrustFailure.InvalidPolicy) {
         self.init(try HostTable(identities), nil)
     }

@@ -33,7 +33,7 @@ public struct HostTrust: TrustEvaluator, PartiallyPrepared {
     ///   - evaluators: Evaluators by pattern. A host takes precedence over a pattern, a longer domain over a shorter
     ///     one, and `*.` over `**.`.
     ///   - otherwise: The evaluator for other hosts; without it, they are refused. Nil by default.
-    /// - Throws: `InvalidTrust` when a pattern is invalid, or two mean the same hosts.
+    /// - Throws: `TrustFailure.InvalidPolicy` when a pattern is invalid, or two mean the same hosts.
     public init(
         _ evaluators: [HostTrust.Pattern: any TrustEvaluator], otherwise: (any TrustEvaluator)? = nil
     ) throws(TrustFailure.InvalidPolicy) {
@@ -82,7 +82,7 @@ public struct HostTrust: TrustEvaluator, PartiallyPrepared {
 extension TrustEvaluator where Self == HostTrust {
     /// Returns an evaluator that selects another evaluator for each host; hosts without one are refused.
     ///
-    /// - Throws: `InvalidTrust` when a pattern is invalid, or two mean the same hosts.
+    /// - Throws: `TrustFailure.InvalidPolicy` when a pattern is invalid, or two mean the same hosts.
     public static func perHost(_ evaluators: [HostTrust.Pattern: any TrustEvaluator]) throws(TrustFailure.InvalidPolicy)
         -> HostTrust
     {

@@ -180,7 +180,7 @@ public struct PeerIdentity: Sendable {
         throw TrustFailure(.validity, "\(text) (the server's certificate)", certificate: leaf)
     }
 
-    /// Notifies the session's observers of a failure (`SessionEvent.trustReport`) without refusing the server.
+    /// Notifies the session's observers of a failure (`Session.Event.trustReport`) without refusing the server.
     public func report(_ failure: TrustFailure) { reporter?(failure.about(self)) }
 
     /// OpenSSL's verdict on the chain, computed at first use.

@@ -33,7 +33,7 @@ public struct PinnedCertificates: PinningTrust {
     /// - Parameters:
     ///   - certificates: At least one.
     ///   - anchors: The certificates at which a chain may end; the system's roots by default.
-    /// - Throws: `InvalidTrust` when there is no certificate.
+    /// - Throws: `TrustFailure.InvalidPolicy` when there is no certificate.
     public init(_ certificates: [Certificate], anchors: Anchors = .system) throws(TrustFailure.InvalidPolicy) {
         guard !certificates.isEmpty else {
             throw TrustFailure.InvalidPolicy(
@@ -55,7 +55,7 @@ public struct PinnedCertificates: PinningTrust {
     /// - Parameters:
     ///   - directory: The path of the directory.
     ///   - anchors: The certificates at which a chain may end; the system's roots by default.
-    /// - Throws: `InvalidTrust` when the directory has no such file, or one cannot be read.
+    /// - Throws: `TrustFailure.InvalidPolicy` when the directory has no such file, or one cannot be read.
     public init(directory: String, anchors: Anchors = .system) throws(TrustFailure.InvalidPolicy) {
         try self.init(Certificate.all(directory: directory), anchors: anchors)
     }

@@ -30,7 +30,7 @@ public struct PinnedPublicKeys: PinningTrust {
     public enum Enforcement: Hashable, Sendable {
         /// The server is refused.
         case enforced
-        /// The server is accepted and reported as `SessionEvent.trustReport`, to test pins before enforcing them.
+        /// The server is accepted and reported as `Session.Event.trustReport`, to test pins before enforcing them.
         ///
         /// All other checks are still enforced.
         case reportOnly
@@ -54,7 +54,7 @@ public struct PinnedPublicKeys: PinningTrust {
     ///   - expires: The date from which the pins are ignored, so that programs without updates keep working; the chain
     ///     is still checked. Nil (never) by default.
     ///   - enforcement: The treatment of a server without a pinned key; it is refused by default.
-    /// - Throws: `InvalidTrust` when there is no pin, or the backup is one of the pins.
+    /// - Throws: `TrustFailure.InvalidPolicy` when there is no pin, or the backup is one of the pins.
     public init(
         _ pins: [Certificate.PublicKeyHash], backup: Certificate.PublicKeyHash, chain: Chain = .required(.system),
         expires: Date? = nil,
@@ -76,7 +76,8 @@ public struct PinnedPublicKeys: PinningTrust {
     ///   - chain: The requirements besides a pinned key; a valid chain to the system's roots by default.
     ///   - expires: The date from which the pins are ignored; nil (never) by default.
     ///   - enforcement: The treatment of a server without a pinned key; it is refused by default.
-    /// - Throws: `InvalidTrust` when there is no pin, a pin cannot be read, or the backup is one of the pins.
+    /// - Throws: `TrustFailure.InvalidPolicy` when there is no pin, a pin cannot be read, or the backup is one of the
+    ///   pins.
     public init(
         _ pins: [String], backup: String, chain: Chain = .required(.system), expires: Date? = nil,
         enforcement: Enforcement = .enforced
@@ -94,7 +95,7 @@ public struct PinnedPublicKeys: PinningTrust {
     ///   - chain: The requirements besides a pinned key; a valid chain to the system's roots by default.
     ///   - expires: The date from which the pins are ignored; nil (never) by default.
     ///   - enforcement: The treatment of a server without a pinned key; it is refused by default.
-    /// - Throws: `InvalidTrust` when there is no pin.
+    /// - Throws: `TrustFailure.InvalidPolicy` when there is no pin.
     public init(
         _ pins: [Certificate.PublicKeyHash], withoutBackup reason: String, chain: Chain = .required(.system),
         expires: Date? = nil, enforcement: Enforcement = .enforced
@@ -110,7 +111,7 @@ public struct PinnedPublicKeys: PinningTrust {
     ///   - chain: The requirements besides a pinned key; a valid chain to the system's roots by default.
     ///   - expires: The date from which the pins are ignored; nil (never) by default.
     ///   - enforcement: The treatment of a server without a pinned key; it is refused by default.
-    /// - Throws: `InvalidTrust` when there is no pin, or a pin cannot be read.
+    /// - Throws: `TrustFailure.InvalidPolicy` when there is no pin, or a pin cannot be read.
     public init(
         _ pins: [String], withoutBackup reason: String, chain: Chain = .required(.system), expires: Date? = nil,
         enforcement: Enforcement = .enforced
@@ -192,7 +193,8 @@ extension TrustEvaluator where Self == PinnedPublicKeys {
     /// - Parameters:
     ///   - keys: At least one, as `sha256/…`.
     ///   - backup: The hash of a reserve key that is stored away from the servers.
-    /// - Throws: `InvalidTrust` when there is no pin, a pin cannot be read, or the backup is one of the pins.
+    /// - Throws: `TrustFailure.InvalidPolicy` when there is no pin, a pin cannot be read, or the backup is one of the
+    ///   pins.
     public static func pinned(keys: [String], backup: String) throws(TrustFailure.InvalidPolicy) -> PinnedPublicKeys {
         try PinnedPublicKeys(keys, backup: backup)
     }

@@ -17,7 +17,7 @@ extension Certificate {
         /// Reads a pin.
         ///
         /// - Parameter pin: `sha256/` and the digest in Base64 (RFC 7469 §2.4).
-        /// - Throws: `InvalidTrust` when the text has another form.
+        /// - Throws: `TrustFailure.InvalidPolicy` when the text has another form.
         public init(_ pin: String) throws(TrustFailure.InvalidPolicy) {
             let prefix = "sha256/"
             guard pin.hasPrefix(prefix), let digest = Data(base64Encoded: String(pin.dropFirst(prefix.count))),
@@ -32,7 +32,7 @@ extension Certificate {
 
         /// Creates a hash from a digest.
         ///
-        /// - Throws: `InvalidTrust` when the digest does not have 32 bytes.
+        /// - Throws: `TrustFailure.InvalidPolicy` when the digest does not have 32 bytes.
         public init(sha256 digest: [UInt8]) throws(TrustFailure.InvalidPolicy) {
             guard digest.count == 32 else {
                 throw TrustFailure.InvalidPolicy("A SHA-256 digest has 32 bytes, not \(digest.count).")

@@ -12,21 +12,21 @@ extension Certificate {
 
         /// Reads one list in DER.
         ///
-        /// - Throws: `InvalidTrust` when the bytes are not one list.
+        /// - Throws: `TrustFailure.InvalidPolicy` when the bytes are not one list.
         public init(der: [UInt8]) throws(TrustFailure.InvalidPolicy) {
             self = try Certificate.RevocationList.one(of: der)
         }
 
         /// Reads the one list of a PEM text.
         ///
-        /// - Throws: `InvalidTrust` when the text has no list, several lists, or an unreadable one.
+        /// - Throws: `TrustFailure.InvalidPolicy` when the text has no list, several lists, or an unreadable one.
         public init(pem: String) throws(TrustFailure.InvalidPolicy) {
             self = try Certificate.RevocationList.one(of: Array(pem.utf8))
         }
 
         /// Reads every list of a file, PEM or DER, on the calling thread.
         ///
-        /// - Throws: `InvalidTrust` with the path, when the file cannot be read or has no list.
+        /// - Throws: `TrustFailure.InvalidPolicy` with the path, when the file cannot be read or has no list.
         public static func all(file path: String) throws(TrustFailure.InvalidPolicy) -> [Certificate.RevocationList] {
             let bytes = try TrustFile.bytes(of: path)
             return try TrustFailure.InvalidPolicy.about(file: path) { () throws(TrustFailure.InvalidPolicy) in

@@ -61,8 +61,9 @@ public struct SecurityPolicyTrust: TrustEvaluator {
     ///   - validatesDomainName: Whether the certificate must name the host; true by default.
     ///   - certificates: The pinned certificates; empty by default.
     ///   - roots: The roots of chains that are valid without a pin; the system's roots by default.
-    /// - Throws: `InvalidTrust` for a pinning mode without certificates, and for `allowInvalidCertificates` with
-    ///   `validatesDomainName` but without pinning, because an unverified certificate does not prove its host name.
+    /// - Throws: `TrustFailure.InvalidPolicy` for a pinning mode without certificates, and for
+    ///   `allowInvalidCertificates` with `validatesDomainName` but without pinning, because an unverified certificate
+    ///   does not prove its host name.
     public init(
         pinningMode: PinningMode = .none, allowInvalidCertificates: Bool = false, validatesDomainName: Bool = true,
         certificates: [Certificate] = [], roots: TrustRoots = .system

@@ -188,7 +188,7 @@ extension String {
 }
 
 extension Interceptor where Self == RefreshingAuthentication {
-    /// Authentication with tokens for the program itself, by the client credentials grant (RFC 6749 §4.4).
+    /// Returns authentication with tokens for the program itself, by the client credentials grant (RFC 6749 §4.4).
     ///
     /// - Parameters:
     ///   - client: The program and its authorization server.
@@ -201,7 +201,7 @@ extension Interceptor where Self == RefreshingAuthentication {
         RefreshingAuthentication(store: store, settings: settings) { _ in try await client.clientCredentials() }
     }
 
-    /// Authentication with tokens for a logged-in user, by the refresh token grant (RFC 6749 §6).
+    /// Returns authentication with tokens for a logged-in user, by the refresh token grant (RFC 6749 §6).
     ///
     /// - Parameters:
     ///   - token: The token of the log-in; nil when the store has it.

@@ -16,6 +16,8 @@ package enum CurlFault: Hashable, Sendable {
     case headTooLarge
     /// Memory is exhausted; while a head arrives, one of its lines is longer than libcurl accepts.
     case outOfMemory
+    /// A value is larger than libcurl accepts; the code for a long line of a head since libcurl 8.6.
+    case tooLarge
     case timedOut
     /// The connection ended before the whole body arrived; over HTTP/2 also before the head.
     case truncated
@@ -126,8 +128,7 @@ package enum CurlFault: Hashable, Sendable {
             case 8: .malformedResponse
             case 16: .connectionFailed
             case 18: .truncated
-            // The code for a long line of a head is 100 since libcurl 8.6.
-            case 27, 100: .outOfMemory
+            case 27: .outOfMemory
             case 28: .timedOut
             case 35: .handshakeFailed
             case 43: .badArgument
@@ -139,6 +140,7 @@ package enum CurlFault: Hashable, Sendable {
             case 61: .badContentCoding
             case 65: .cannotRewind
             case 92: .streamReset
+            case 100: .tooLarge
             default: .other
             }
     }

@@ -143,7 +143,7 @@ final class Origin {
 struct ReadyOrigins {
     private var joining = PriorityQueue<Origin>()
     private var connecting = PriorityQueue<Origin>()
-    /// The number of entries at which stale ones are removed; most stale entries would otherwise stay for ever.
+    /// The number of entries at which stale ones are removed; most stale entries would otherwise stay forever.
     private var most = 64
 
     var isEmpty: Bool { joining.isEmpty && connecting.isEmpty }

@@ -297,7 +297,7 @@ final class SocketTable {
         Int(descriptor) < entries.count && entries[Int(descriptor)].wanted != 0
     }
 
-    /// Handles an unexpected event: the registration ends, because epoll would otherwise report the event for ever.
+    /// Handles an unexpected event: the registration ends, because epoll would otherwise report the event forever.
     ///
     /// On an idle connection, the event is the server's end, or bytes that belong to no request. libcurl 7.88 would
     /// take these bytes for the response to the next request, so the connection is closed at once. An idle HTTP/2

@@ -45,7 +45,7 @@ struct TLSShares {
     private var keys: [Key] = []
     private var assigned = 0
     /// Nanoseconds after which sessions are dropped, so that servers are evaluated again: each resumption creates a new
-    /// session, so resumption could otherwise continue for ever.
+    /// session, so resumption could otherwise continue forever.
     private let lifetime: UInt64
 
     init?(lifetime: UInt64, now: UInt64) {

@@ -21,7 +21,7 @@ extension EventLoop {
     ///
     /// Returns false if the loop is closing; then there is no hold.
     package func hold() -> Bool {
-        // In a child of fork(), another thread may have locked the mutex for ever.
+        // In a child of fork(), another thread may have locked the mutex forever.
         guard hasThread else { return true }
         return holds.withLock { holds in
             if !holds.isClosing { holds.count += 1 }

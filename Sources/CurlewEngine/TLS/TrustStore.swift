@@ -80,7 +80,7 @@ package final class TrustStore: @unchecked Sendable {
 
     private static let shared = Lock<TrustStore?>(nil)
 
-    /// The system's roots, loaded on first use in this process (about 20 ms of CPU with Debian's bundle).
+    /// Returns the system's roots, loaded on first use in this process (about 20 ms of CPU with Debian's bundle).
     package static func system() throws(EngineFailure) -> TrustStore {
         try shared.withLock { (shared) throws(EngineFailure) in
             if let shared { return shared }

@@ -23,7 +23,7 @@ extension EngineTransfer {
     /// Returns whether the response is complete although the request body is not, so that sending the rest is
     /// pointless.
     ///
-    /// libcurl would keep sending until the end of the body, or for ever if the server does not read.
+    /// libcurl would keep sending until the end of the body, or forever if the server does not read.
     func checkEarlyResponse() -> Bool {
         guard wire.isHeadComplete, !wire.isUserPaused, let handle = wire.handle else { return false }
         // libcurl does not ask for the bytes of an empty body.

@@ -207,7 +207,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
     }
 
     var unreachable: EngineFailure {
-        // In a child of fork(), another thread may have locked the mutex for ever, so the loop is not asked.
+        // In a child of fork(), another thread may have locked the mutex forever, so the loop is not asked.
         let errno = loop.hasThread ? loop.startFailure : 0
         return EngineFailure(errno == 0 ? .closed : .noResources(errno: errno), phase: .preparing)
     }

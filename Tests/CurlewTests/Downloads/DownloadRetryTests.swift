@@ -104,9 +104,28 @@ struct DownloadRetryTests {
         #expect(isWhole(file) && fetches(server) == 1)
     }
 
+    /// Three range fetchers, one of which the server refuses for an hour: the other two fetch the rest.
+    @Test func refusedRangeFetcherDoesNotStopTheOthers() async throws {
+        let (gate, count) = (Gate(), Lock(0))
+        let server = try server(gate) { _, response in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return number == 1 ? MockResponse.status(503).field("Retry-After", "3600") : response
+        }
+        var options = options
+        options.segments = 4
+        let transfer = session(RetryPolicy(limit: 3, backoff: .none, budget: 0.2))
+            .downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options).start()
+        for await progress in transfer.progress where progress.received >= 1_800_000 { break }
+        gate.open()
+        #expect(isWhole(try await transfer.value) && fetches(server) > 3)
+    }
+
     @Test func retriesOfTheSessionDoNotMultiplyWithThoseOfTheRangeFetcher() async throws {
         let gate = Gate()
-        let server = try server(gate) { _, _ in .status(503) }
+        let server = try server(gate) { _, _ in MockResponse.status(503).field("Retry-After", "0") }
         let clock = RecordingClock()
         let policy = RetryPolicy(limit: 2, backoff: RetryPolicy.Backoff(first: .seconds(1)), budget: nil)
         let transfer = session(policy, clock: clock)

@@ -125,7 +125,7 @@ struct DownloadSafetyTests {
         let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a"))).start()
         for await progress in transfer.progress where progress.received >= 1_000_000 { break }
         gate.open()
-        // How much of it has been written until now does not matter.
+        // The number of bytes written so far does not matter.
         #expect(unlink(folder("a.part")) == 0)
         folder.write("a.part", [])
         let error = await failure { () async throws(NetworkError) in try await transfer.value }

@@ -72,7 +72,7 @@ struct RedirectPolicyTests {
     }
 
     static let forms: [(String, RedirectPolicy)] = [
-        (#"{"policy":"follow"}"#, .follow()), (#"{"policy":"none"}"#, .never),
+        (#"{"policy":"follow"}"#, .follow()), (#"{"policy":"never"}"#, .never),
         (#"{"policy":"sameOrigin","max":3}"#, .sameOrigin(max: 3)),
         (#"{"policy":"follow","max":0,"sensitiveFields":["X-A"]}"#, .follow(max: 0).withholding("X-A")),
         (#"{"policy":"follow","allowingDowngrade":true}"#, .follow(allowingDowngrade: true)),

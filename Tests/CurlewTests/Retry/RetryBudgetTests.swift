@@ -70,4 +70,11 @@ import Testing
         for number in 0..<256 { _ = budget.withdraw(for: "\(number)", at: .zero) }
         #expect(left(budget, "first", at: .zero) == 10, "the origin was forgotten, so it has a new reserve")
     }
+
+    @Test func withdrawalsCanLeaveAReserve() {
+        let budget = RetryBudget()
+        for _ in 0..<5 { #expect(budget.withdraw(for: "a", leaving: 5, at: .zero)) }
+        #expect(!budget.withdraw(for: "a", leaving: 5, at: .zero))
+        #expect(budget.withdraw(for: "a", at: .zero), "the reserve is left for other requests")
+    }
 }

@@ -119,6 +119,7 @@ struct SlowPeerTests {
         #expect(try head("text/event-stream", nil) == nil && head("text/event-stream, */*", Timeouts()) == nil)
         #expect(try head("application/json, Text/Event-Stream", nil) == nil)
         #expect(try head("text/event-stream", Timeouts(responseHead: .seconds(5))) == 5_000_000_000)
+        #expect(try head("text/event-stream", Timeouts(responseHead: .seconds(60))) == minute)
         #expect(try head(nil, Timeouts(responseHead: nil)) == nil)
         #expect(try core.plan(for: Request("http://localhost/")).times.minimumRate?.bytes == 1024)
     }

@@ -286,7 +286,7 @@ struct JSONText {
         }
     }
 
-    /// Four hexadecimal digits.
+    /// Reads four hexadecimal digits.
     private func unit(at position: Int, of start: Int) throws(JSONFlaw) -> UInt32 {
         var unit: UInt32 = 0
         for place in position..<position + 4 {

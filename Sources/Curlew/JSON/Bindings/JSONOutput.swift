@@ -31,7 +31,7 @@ enum JSONOutput {
         let index: JSONIndex
         let plan: EncodingPlan
 
-        /// The recursion is limited, because the index limits the levels.
+        /// Writes a value and its contents; the index limits the levels, so it also limits the recursion.
         func write(_ place: Int, _ level: Int, to output: inout [UInt8]) {
             let entry = index[place]
             switch entry.kind {

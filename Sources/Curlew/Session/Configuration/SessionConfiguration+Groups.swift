@@ -28,7 +28,7 @@ extension Session.Configuration {
         ///
         /// A request that must not be sent twice, such as a POST, closes the HTTP/1.1 connections to its origin that
         /// were idle for 4 s or longer, and uses another connection, because many servers close idle connections after
-        /// 5 s. With ``ConnectionUse/resending`` the request reuses them.
+        /// 5 s. With ``Request/ConnectionUse/resending`` the request reuses them.
         public var idleConnectionLifetime: Duration
         /// The age at which a connection is closed, as soon as it is unused; nil, the default, for no limit.
         ///

@@ -47,7 +47,7 @@ extension Session.Configuration {
         /// Every reader of the file can decrypt everything that is sent and received. Curlew creates it for its
         /// owner only. An existing file must be a regular file of this user, not a symbolic link, and not readable or
         /// writable by others. If the file cannot be written, transfers continue without it, and
-        /// ``SessionEvent/keyLogNotWritten(path:reason:)`` gives the reason. The path is neither encoded nor decoded,
+        /// ``Session/Event/keyLogNotWritten(path:reason:)`` gives the reason. The path is neither encoded nor decoded,
         /// and `SSLKEYLOGFILE` is ignored.
         public var keyLogFile: String?
 

@@ -6,7 +6,7 @@ internal import CurlewEngine
 extension Session {
     /// The settings of a session in groups, each with its defaults.
     ///
-    /// `SessionConfiguration()` suits most programs. A configuration can be decoded from JSON or a property list:
+    /// `Session.Configuration()` suits most programs. A configuration can be decoded from JSON or a property list:
     /// missing keys take their defaults, invalid values are errors, and sensitive fields (``HeaderName/isSensitive``)
     /// are never encoded.
     ///
