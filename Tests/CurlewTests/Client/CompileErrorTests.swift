@@ -59,7 +59,7 @@ struct CompileErrorTests {
             func aTextIsNoPart(_ api: JSONClient) async throws {
                 try await api.post("photos", .multipart { "Alps" })
             }
-            """, "a multipart body is made of `Part(…)` values"
+            """, "a multipart body is made of `MultipartForm.Part(…)` values"
         ),
         (
             """

@@ -34,21 +34,6 @@ struct TimeoutTests {
         }
     }
 
-    @Test func requestInheritsUnsetTimeoutsOfTheSession() throws {
-        let session = Session { $0.timeouts = Timeouts(idle: nil, total: .seconds(50)) }
-        var request: Request = "http://localhost/"
-        request.options.timeouts.responseHead = nil
-        request.options.timeouts.connect = .seconds(2)
-        let times = try session.core.plan(for: request).times
-        #expect(times.total == 50_000_000_000 && times.idle == nil, "of the session")
-        #expect(times.head == nil && times.connect == 2_000_000_000, "of the request")
-        #expect(times.minimumRate?.bytes == 1024 && times.queue == nil, "the defaults")
-        let client = Client("http://localhost/", session: session).with { $0.options.timeouts.idle = .seconds(9) }
-        let call = try client.request(for: Call(.get, "a", options: .timeout(.seconds(3))))
-        #expect(call.options.timeouts == Timeouts(idle: .seconds(9), total: .seconds(3)))
-        #expect(try session.core.plan(for: call).times.idle == 9_000_000_000)
-    }
-
     @Test func idleTimeoutWhileWaiting() async throws {
         let server = try stallingServer(.start)
         try await expectTimeout(Request(server.url("/")), Timeouts(idle: short), phase: .waiting, naming: "idle")
