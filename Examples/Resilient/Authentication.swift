@@ -15,11 +15,11 @@ extension Resilient {
             let app = OAuth2Client(login.url("/token"), id: "demo", secret: "hush")
             let session = Session(interceptors: [.refreshToken(AccessToken("1", refreshToken: "r"), of: app)])
             let request = Request(server.url("/"))
-            let answers = try await withThrowingTaskGroup(of: Int.self) { group in
+            let responses = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<100 { group.addTask { try await session.data(for: request).1.status.code } }
                 return try await group.reduce(0) { $0 + ($1 == 200 ? 1 : 0) }
             }
-            return "\(answers) answers, \(login.requestCount) new token"
+            return "\(responses) responses, \(login.requestCount) new token"
         }
         await stage.show("a failed token refresh", "authentication failed: invalid_grant") { stage in
             let login = try stage.server(.json(#"{"error":"invalid_grant"}"#, status: 400))

@@ -54,7 +54,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// The observer of all transfers.
     let commonObserver = Lock<(any EngineObserver)?>(nil)
 
-    private let inbox = Lock(Inbox())
+    private let inbox = LockedPointer(allocating: Inbox())
     /// The descriptors are written under the lock of the inbox, before the thread starts.
     private var epoll: CInt = -1
     private var wake: CInt = -1
@@ -69,7 +69,10 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         generation = curlew_fork_generation()
     }
 
-    deinit { closeDescriptors() }
+    deinit {
+        closeDescriptors()
+        inbox.deallocate()
+    }
 
     /// Creates the descriptors and the thread, under the lock of the inbox.
     ///

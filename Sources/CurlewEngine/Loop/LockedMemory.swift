@@ -28,6 +28,19 @@ struct LockedMemory<Value> {
 struct LockedPointer<Value> {
     let memory: UnsafeMutablePointer<LockedMemory<Value>>
 
+    init(memory: UnsafeMutablePointer<LockedMemory<Value>>) { self.memory = memory }
+
+    /// Allocates memory for a value, which `deallocate` frees.
+    init(allocating value: consuming Value) {
+        memory = .allocate(capacity: 1)
+        LockedMemory.initialize(memory, to: value)
+    }
+
+    func deallocate() {
+        LockedMemory.deinitialize(memory)
+        memory.deallocate()
+    }
+
     @inline(__always)
     func withLock<Result, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
         pthread_mutex_lock(&memory.pointee.mutex)

@@ -3,7 +3,7 @@
 
 import Testing
 
-@testable import CurlewSupport
+@testable import CurlewEngine
 
 @Suite("SmallList")
 struct SmallListTests {

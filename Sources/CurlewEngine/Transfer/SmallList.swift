@@ -2,35 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An ordered list that allocates nothing while it has at most one element.
-package struct SmallList<Element> {
-    @usableFromInline var first: Element?
-    @usableFromInline var others: [Element] = []
+///
+/// It belongs to the module that uses it: calls of a generic type of another module are not always specialised.
+struct SmallList<Element> {
+    private var first: Element?
+    private var others: [Element] = []
 
-    @inlinable package init() {}
+    init() {}
 
-    @inlinable package var isEmpty: Bool { first == nil }
+    var isEmpty: Bool { first == nil }
 
-    @inlinable
-    package mutating func append(_ element: Element) {
+    mutating func append(_ element: Element) {
         if first == nil { first = element } else { others.append(element) }
     }
 
-    @inlinable
-    package func forEach(_ body: (Element) -> Void) {
+    func forEach(_ body: (Element) -> Void) {
         guard let first else { return }
         body(first)
         for element in others { body(element) }
     }
 
-    @inlinable
-    package func allSatisfy(_ matches: (Element) -> Bool) -> Bool {
+    func allSatisfy(_ matches: (Element) -> Bool) -> Bool {
         guard let first else { return true }
         return matches(first) && others.allSatisfy(matches)
     }
 
     /// Removes and returns the elements that match.
-    @inlinable
-    package mutating func removeAll(where matches: (Element) -> Bool) -> SmallList {
+    mutating func removeAll(where matches: (Element) -> Bool) -> SmallList {
         var removed = SmallList()
         var kept = SmallList()
         forEach { element in if matches(element) { removed.append(element) } else { kept.append(element) } }
@@ -39,8 +37,7 @@ package struct SmallList<Element> {
     }
 
     /// Removes and returns every element.
-    @inlinable
-    package mutating func removeAll() -> SmallList {
+    mutating func removeAll() -> SmallList {
         defer { self = SmallList() }
         return self
     }
