@@ -3,6 +3,7 @@
 
 import Curlew
 import CurlewShims
+import CurlewSupport
 import CurlewTesting
 import FoundationEssentials
 import Testing
@@ -95,6 +96,8 @@ struct HTTP2Ending: Sendable, CustomTestStringConvertible {
 struct BodyCollector: Sendable {
     let scene: HTTP2Scene
     let folder: Folder
+    /// For each number of a path, the function that waits for the first bytes of its transfer.
+    private let starts = Lock<[UInt8: @Sendable () async -> Void]>([:])
 
     init(_ scene: HTTP2Scene) throws {
         self.scene = scene
@@ -109,9 +112,11 @@ struct BodyCollector: Sendable {
         switch taking {
         case .data:
             let transfer = scene.session.transfer(request)
+            record(transfer, path)
             return Task { await BodyCollector.result { try await transfer.value } }
         case .stream:
             let transfer = scene.session.transfer(request)
+            record(transfer, path)
             return Task {
                 await BodyCollector.result {
                     var body = Data()
@@ -122,6 +127,7 @@ struct BodyCollector: Sendable {
         case .download:
             let name = path.filter { $0 != "/" } + "-"
             let transfer = scene.session.downloadTransfer(request, to: .file(folder(name)))
+            record(transfer, path)
             return Task { [folder] in
                 await BodyCollector.result {
                     _ = try await transfer.value
@@ -131,6 +137,16 @@ struct BodyCollector: Sendable {
             }
         }
     }
+
+    private func record(_ transfer: Transfer<some Sendable>, _ path: String) {
+        starts.withLock {
+            $0[Self.number(path)] = {
+                for await progress in transfer.progress where progress.received > 0 { break }
+            }
+        }
+    }
+
+    private static func number(_ path: String) -> UInt8 { UInt8(path.dropFirst()) ?? 0 }
 
     private static func result(_ take: () async throws -> Data) async -> Result<String, any Error> {
         do {
@@ -142,15 +158,18 @@ struct BodyCollector: Sendable {
 
     /// Returns the start of a response and a PING, whose acknowledgement shows that the client has read the start.
     static func start(_ request: RecordedRequest, _ status: Int = 200) -> HTTP2Script {
-        let number = UInt8(request.path.dropFirst()) ?? 0
-        return .now.head(status).body("abc").frame(.ping([UInt8](repeating: number, count: 8)))
+        .now.head(status).body("abc").frame(.ping([UInt8](repeating: number(request.path), count: 8)))
     }
 
-    /// Waits until the client has read the start of the response to "/number".
+    /// Waits until the client has read the start of the response to "/number", and its transfer has received the bytes.
+    ///
+    /// A client that has acknowledged the PING may still keep the start of the stream in buffers of libcurl, which drops
+    /// them when the stream is reset.
     func waitForStart(_ number: UInt8) async {
         _ = await scene.server.waitForFrame {
             $0.frame.kind == .ping && $0.frame.flags.contains(.ack) && $0.frame.payload.first == number
         }
+        await starts.withLock { $0[number] }?()
     }
 
     /// Expects that the transfer has failed after its head, because the rest of the body is missing.
