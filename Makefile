@@ -55,7 +55,7 @@ test-newer-libcurl: ## HTTP/2 and release tests with a newer libcurl, from Debia
 	@Scripts/setup
 	@Scripts/newer-libcurl $(SWIFT_TEST_FLAGS)
 
-check: ## the checks that need no build: format, module structure, documentation, behaviours
+check: ## the checks that run no test: format, imports, documentation, behaviours, public surface
 	@Scripts/check
 
 bench: ## compare Curlew with a plain C program on libcurl and with URLSession; BENCH_FLAGS are passed on

@@ -43,6 +43,26 @@ def sources(root, *folders, suffixes=(".swift",)):
                 yield Source(root, file)
 
 
+TEST = re.compile(r"@Test\b")
+FUNC = re.compile(r"\bfunc\s+(`[^`]+`|\w+)")
+
+
+def test_functions(root):
+    """Yields (source, names of the types around it, name) of every test function in Tests."""
+    for source in sources(root, "Tests"):
+        suites = []
+        for found in TYPE.finditer(source.code):
+            opening = source.code.find("{", found.end())
+            named = "typealias" not in found.group() and "func" not in source.code[found.end():opening]
+            if opening >= 0 and named:
+                suites.append((found.start(), body_end(source.code, opening), found.group(1)))
+        for mark in TEST.finditer(source.code):
+            function = FUNC.search(source.code, mark.end())
+            if function:
+                path = [suite for start, end, suite in suites if start < mark.start() < end]
+                yield source, path, function.group(1).strip("`")
+
+
 STRING = re.compile(r'(#*)("""|")')
 
 

@@ -98,7 +98,7 @@ static size_t sent(char *buffer, size_t size, size_t count, void *context) {
 }
 
 // libcurl reads the files of a form itself; this callback only reports the number of sent bytes.
-static int told(void *context, curl_off_t size, curl_off_t got, curl_off_t all, curl_off_t sent) {
+static int report_sent(void *context, curl_off_t size, curl_off_t got, curl_off_t all, curl_off_t sent) {
     slot *s = context;
     (void)size, (void)got, (void)all;
     if (s->sent != (size_t)sent) loop_progress();
@@ -139,7 +139,7 @@ static void options(slot *s) {
         curl_easy_setopt(easy, CURLOPT_MIMEPOST, s->mime);
         curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "PUT");
         curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, work.upload_buffer);
-        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, told);
+        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, report_sent);
         curl_easy_setopt(easy, CURLOPT_XFERINFODATA, s);
         curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
     } else if (work.upload >= 0) {

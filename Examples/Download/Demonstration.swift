@@ -38,7 +38,7 @@ struct Demonstration {
         order.urls = Self.names.map { server.url("/" + $0.percentEncoded) }
 
         print("A server whose connections break after a third:")
-        order.goesOn = false
+        order.retries = false
         let first = Downloader(order)
         _ = await first.run()
         let parts = await first.outcome.parts.map(\.offset)

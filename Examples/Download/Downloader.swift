@@ -54,7 +54,7 @@ struct Downloader {
     private func download(_ url: String, _ display: TerminalProgress) async {
         if Task.isCancelled { return }
         var request = Request(url)
-        if !order.goesOn { request.options.retry = RetryPolicy.never }
+        if !order.retries { request.options.retry = RetryPolicy.never }
         let transfer = session.downloadTransfer(request, to: .directory(order.directory), expecting: order.checksum)
         display.watch(transfer)
         do throws(NetworkError) {

@@ -26,7 +26,7 @@ struct Order: Sendable {
     var atMost = 4
     var checksum: Checksum?
     /// Whether a download continues on a new connection after its connection breaks.
-    var goesOn = true
+    var retries = true
 
     init(_ arguments: some Sequence<String>) throws(Refusal) {
         var rest = Array(arguments)[...]

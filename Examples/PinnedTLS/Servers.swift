@@ -6,7 +6,7 @@ import CurlewTesting
 
 extension Stage {
     /// Returns all servers to try; their verdicts are in the order of the policies.
-    func servers() throws -> [ServerCase] { try keys() + certificates() + strangers() + staples() }
+    func servers() throws -> [ServerCase] { try keys() + certificates() + strangers() + ocspResponses() }
 
     private func keys() throws -> [ServerCase] {
         [
@@ -46,7 +46,7 @@ extension Stage {
         ]
     }
 
-    private func staples() throws -> [ServerCase] {
+    private func ocspResponses() throws -> [ServerCase] {
         let revoked = try issuer.ocspResponse(for: ours.certificate, status: .revoked)
         let forged = try issuer.ocspResponse(for: ours.certificate, signer: .forger)
         return [

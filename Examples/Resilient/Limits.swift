@@ -51,17 +51,17 @@ extension Resilient {
             let server = try stage.server(.busy(500), .busy(500), .fine)
             let session = Session(interceptors: [.circuitBreaker(failures: 2, cooldown: .milliseconds(200))])
             let request = Request(server.url("/"))
-            var told: [String] = []
+            var results: [String] = []
             for _ in 0..<3 {
                 do throws(NetworkError) {
-                    told.append("\(try await session.data(for: request).1.status.code)")
+                    results.append("\(try await session.data(for: request).1.status.code)")
                 } catch {
-                    told.append("\(error.kind)")
+                    results.append("\(error.kind)")
                     try await Task.sleep(for: error.retryAfter ?? .zero)
                 }
             }
             let (data, _) = try await session.data(for: request)
-            return (told + [String(decoding: data, as: UTF8.self)]).joined(separator: ", ")
+            return (results + [String(decoding: data, as: UTF8.self)]).joined(separator: ", ")
         }
     }
 }

@@ -17,15 +17,16 @@ extension Resilient {
             let transfer = Session { $0.retry = quick }.transfer(Request(server.url("/")))
             let events = transfer.events
             let text = String(decoding: try await transfer.value, as: UTF8.self)
-            var told: [String] = []
+            var results: [String] = []
             for await event in events {
                 switch event.kind {
-                case .waiting(_, let error): told.append(error.response.map { "\($0.status.code)" } ?? "\(error.kind)")
-                case .retried: told.append("again")
+                case .waiting(_, let error):
+                    results.append(error.response.map { "\($0.status.code)" } ?? "\(error.kind)")
+                case .retried: results.append("again")
                 default: break
                 }
             }
-            return (told + [text]).joined(separator: ", ")
+            return (results + [text]).joined(separator: ", ")
         }
         await stage.show("Retry-After", "200, 1 s later") { stage in
             let server = try stage.server(.busy(429, after: 1), .fine)

@@ -9,15 +9,15 @@ extension CurlTransport {
     func start(_ transfer: EngineTransfer) {
         guard let watching = transfer.watching else { return }
         // The clock of the turn may be older than the start of the transfer.
-        transfer.wire.lastActivity = max(now, watching.startedAt)
-        transfer.wire.priority = transfer.plan.priority
+        transfer.loopState.lastActivity = max(now, watching.startedAt)
+        transfer.loopState.priority = transfer.plan.priority
         if isClosed && (isOver || !transfer.plan.continues) { return fail(transfer, .closed, .preparing) }
         guard let url = origins.url(for: transfer.plan.target) else {
             let text = "libcurl rejects the URL"
             return fail(transfer, .curl(code: CURLE_URL_MALFORMAT.rawValue, text: text), .preparing)
         }
-        transfer.wire.origin = url.origin
-        transfer.wire.observerState = nil
+        transfer.loopState.origin = url.origin
+        transfer.loopState.observerState = nil
         transfer.setObservers(own: watching.observer, common: observer, isPaused: false)
         transfer.tell(.queued)
         transfer.sendPauseEvent()
@@ -74,20 +74,20 @@ extension CurlTransport {
     private func takeSlot(_ transfer: EngineTransfer, at origin: Origin) {
         recount(origin) {
             if origin.isShared, !transfer.isExclusive, origin.sharing == .opens {
-                transfer.wire.opensConnection = true
+                transfer.loopState.opensConnection = true
                 origin.opening += 1
             }
             origin.active += 1
             if transfer.isExclusive { origin.exclusive += 1 }
         }
-        transfer.wire.hasSlot = true
-        transfer.wire.admittedAt = now
+        transfer.loopState.hasSlot = true
+        transfer.loopState.admittedAt = now
     }
 
     /// Releases the transfer's slot, if it has one, and admits the next waiting transfer.
     func releaseSlot(_ transfer: EngineTransfer) {
-        guard transfer.wire.hasSlot, let origin = transfer.wire.origin else { return }
-        transfer.wire.hasSlot = false
+        guard transfer.loopState.hasSlot, let origin = transfer.loopState.origin else { return }
+        transfer.loopState.hasSlot = false
         recount(origin) {
             origin.forgetOpening(transfer)
             origin.active -= 1
@@ -99,18 +99,19 @@ extension CurlTransport {
 
     func queue(_ transfer: EngineTransfer, _ origin: Origin) {
         lastSequenceNumber += 1
-        if transfer.wire.sequenceNumber == 0 { transfer.wire.sequenceNumber = lastSequenceNumber }
-        transfer.wire.priority = transfer.priorityNow
+        if transfer.loopState.sequenceNumber == 0 { transfer.loopState.sequenceNumber = lastSequenceNumber }
+        transfer.loopState.priority = transfer.priorityNow
         waiting[transfer.id] = transfer
         defer { scheduleSweep(transfer) }
         // A paused transfer joins the queue when it is resumed.
         if transfer.wantsPause { return }
-        if !transfer.wire.isInQueue {
-            transfer.wire.isInQueue = true
-            transfer.wire.inQueueSince = now
+        if !transfer.loopState.isInQueue {
+            transfer.loopState.isInQueue = true
+            transfer.loopState.inQueueSince = now
             origin.waiting += 1
         }
-        origin.queue.join(transfer, priority: transfer.wire.priority, sequenceNumber: transfer.wire.sequenceNumber)
+        origin.queue.join(
+            transfer, priority: transfer.loopState.priority, sequenceNumber: transfer.loopState.sequenceNumber)
         compact(origin)
         if origin.active < slots(at: origin) { ready.nominate(origin) }
     }
@@ -123,10 +124,10 @@ extension CurlTransport {
     /// Removes a transfer from the order of admission, so that the transfers behind it can pass; a paused transfer
     /// keeps waiting.
     func suspendWaiting(_ transfer: EngineTransfer, _ origin: Origin) {
-        guard transfer.wire.isInQueue else { return }
-        transfer.wire.isInQueue = false
+        guard transfer.loopState.isInQueue else { return }
+        transfer.loopState.isInQueue = false
         origin.waiting -= 1
-        // It may have waited for more connections than the transfers behind it need.
+        // The removed transfer may have waited for more connections than the transfers behind it need.
         if origin.active < slots(at: origin) { ready.nominate(origin) }
     }
 
@@ -134,7 +135,9 @@ extension CurlTransport {
     func compact(_ origin: Origin) {
         guard origin.queue.count > 16, origin.queue.count > 2 * origin.waiting else { return }
         var kept: Set<UInt64> = []
-        origin.queue.removeAll { !$0.wire.isInQueue || $1 != $0.wire.priority || !kept.insert($0.id).inserted }
+        origin.queue.removeAll {
+            !$0.loopState.isInQueue || $1 != $0.loopState.priority || !kept.insert($0.id).inserted
+        }
     }
 
     /// Admits waiting transfers of all origins, in order, while there are free slots.
@@ -164,12 +167,13 @@ extension CurlTransport {
 
     /// Returns the load of an origin, for transfers that stop waiting for a slot there.
     func report(on origin: Origin) -> EngineFailure.QueueReport {
-        let holders = (inUse.compactMap(\.transfer) + Array(resolving.values)).filter { $0.wire.origin === origin }
-        let oldest = holders.min { $0.wire.admittedAt < $1.wire.admittedAt }
+        let holders = (inUse.compactMap(\.transfer) + Array(resolving.values)).filter { $0.loopState.origin === origin }
+        let oldest = holders.min { $0.loopState.admittedAt < $1.loopState.admittedAt }
         return EngineFailure.QueueReport(
             host: origin.host, active: holders.count, slots: slots(at: origin), waiting: origin.waiting,
             connections: demand,
-            connectionLimit: limits.connections, oldestAge: oldest.map { now &- min($0.wire.admittedAt, now) } ?? 0,
+            connectionLimit: limits.connections,
+            oldestAge: oldest.map { now &- min($0.loopState.admittedAt, now) } ?? 0,
             oldestLabel: oldest?.plan.label)
     }
 
@@ -182,25 +186,25 @@ extension CurlTransport {
         transfer.sendPauseEvent()
         let origin = url.origin
         takeSlot(transfer, at: origin)
-        if collects { transfer.wire.collected = CollectedBody() }
+        if collects { transfer.loopState.collected = CollectedBody() }
         if !origin.needsLookUp || resolveAddresses(transfer, origin) { launch(transfer, url) }
         return true
     }
 
     private func launch(_ transfer: EngineTransfer, _ url: ParsedURL) {
-        transfer.wire.launchedAt = now
-        transfer.wire.lastActivity = max(now, transfer.wire.lastActivity)
+        transfer.loopState.launchedAt = now
+        transfer.loopState.lastActivity = max(now, transfer.loopState.lastActivity)
         if !transfer.plan.isRetriable { sockets.closeStale(of: url.origin, after: limits.staleAfter) }
         guard let (domain, isWithoutIdle) = domain(for: transfer, at: url.origin) else {
             return fail(transfer, .noResources(errno: ENOMEM), .preparing)
         }
         // With this fact, libcurl need not search all of its connections for an idle one.
-        transfer.wire.hasNoIdleConnection = isWithoutIdle
+        transfer.loopState.hasNoIdleConnection = isWithoutIdle
         guard let handle = domain.takeHandle(), handle.apply(transfer, url: url, now: now) else {
             return fail(transfer, .noResources(errno: ENOMEM), .preparing)
         }
         url.origin.count(-1, in: domain.number)
-        transfer.wire.handle = handle
+        transfer.loopState.handle = handle
         handle.transfer = transfer
         handle.index = inUse.count
         inUse.append(handle)
@@ -208,7 +212,7 @@ extension CurlTransport {
         domain.lastUsed = now
         transfer.tell(.resolved)
         add(handle)
-        if transfer.wire.handle != nil { scheduleSweep(transfer) }
+        if transfer.loopState.handle != nil { scheduleSweep(transfer) }
     }
 
     /// Adds a handle to its multi handle; libcurl starts the transfer with the next call.
@@ -224,15 +228,15 @@ extension CurlTransport {
     /// Sets the addresses of the host; returns false if the transfer waits for a look-up or has failed.
     private func resolveAddresses(_ transfer: EngineTransfer, _ origin: Origin) -> Bool {
         let host = origin.host
-        transfer.wire.name = names.addresses(of: host, now: now)
-        if transfer.wire.name != nil { return true }
+        transfer.loopState.name = names.addresses(of: host, now: now)
+        if transfer.loopState.name != nil { return true }
         let failure = names.failure(of: host, now: now)
         // A transfer over an open connection needs no address. If that connection turns out to be dead, libcurl still
         // needs addresses; without them it would start a resolver thread for each transfer.
-        let isNew = transfer.isExclusive || transfer.wire.isFresh
+        let isNew = transfer.isExclusive || transfer.loopState.isFresh
         let mayReuse = !isNew && origin.sockets >= (origin.isShared ? 1 : origin.active)
         if mayReuse, let last = names.lastAddresses(of: host, now: now) {
-            transfer.wire.name = last
+            transfer.loopState.name = last
             if failure == nil { beginLookUp(host) }
             return true
         }
@@ -264,21 +268,23 @@ extension CurlTransport {
             case .failure(.noThread(let errno)): fail(transfer, .noResources(errno: errno), .resolving)
             case .failure(.unknown(let text)): fail(transfer, .cannotResolve(host: host, text: text), .resolving)
             case .success:
-                transfer.wire.name = names.addresses(of: host, now: now)
+                transfer.loopState.name = names.addresses(of: host, now: now)
                 guard let url = origins.url(for: transfer.plan.target) else {
                     fail(transfer, .noResources(errno: ENOMEM), .resolving)
                     continue
                 }
                 launch(transfer, url)
                 // Apply changes that were requested during the look-up.
-                if transfer.wire.handle != nil { adjust(transfer) }
+                if transfer.loopState.handle != nil { adjust(transfer) }
             }
         }
     }
 
     /// Removes a transfer from the look-up it waits for.
     func withdraw(_ transfer: EngineTransfer) {
-        guard resolving.removeValue(forKey: transfer.id) != nil, let host = transfer.wire.origin?.host else { return }
+        guard resolving.removeValue(forKey: transfer.id) != nil, let host = transfer.loopState.origin?.host else {
+            return
+        }
         names.searches[host]?.waiting.removeAll { $0 === transfer }
         guard let left = names.searches[host], left.waiting.isEmpty else { return }
         names.searches[host] = nil

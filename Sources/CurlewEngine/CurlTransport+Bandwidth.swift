@@ -8,30 +8,30 @@ internal import CurlewSupport
 extension CurlTransport {
     /// Charges received bytes, and pauses the transfer until its limits allow more.
     func charge(_ transfer: EngineTransfer, received count: Int) {
-        transfer.wire.throttle?.receiving?.take(count, at: now)
+        transfer.loopState.throttle?.receiving?.take(count, at: now)
         throttle.receiving?.take(count, at: now)
         guard !isOpen(\.receiving, for: transfer), !hasAll(transfer) else { return }
-        transfer.wire.isReceivingLimited = true
+        transfer.loopState.isReceivingLimited = true
         enqueueLimited(transfer)
         transfer.applyPauses()
     }
 
     /// Whether the whole body has arrived, if its length is known; libcurl is then about to report the end.
     private func hasAll(_ transfer: EngineTransfer) -> Bool {
-        (transfer.wire.check.length ?? -1) == transfer.wire.counters.received
+        (transfer.loopState.check.length ?? -1) == transfer.loopState.counters.received
     }
 
     func charge(_ transfer: EngineTransfer, sent count: Int) {
-        transfer.wire.throttle?.sending?.take(count, at: now)
+        transfer.loopState.throttle?.sending?.take(count, at: now)
         throttle.sending?.take(count, at: now)
     }
 
     /// Returns the number of bytes that may be sent now; nil if sending has to wait.
     func allowance(for transfer: EngineTransfer, of capacity: Int) -> Int? {
-        guard throttle.sending != nil || transfer.wire.throttle?.sending != nil else { return capacity }
+        guard throttle.sending != nil || transfer.loopState.throttle?.sending != nil else { return capacity }
         // A transfer in the queue waits for its turn even if the limit is open right now.
-        guard !transfer.wire.isSendingLimited, isOpen(\.sending, for: transfer) else {
-            transfer.wire.isSendingLimited = true
+        guard !transfer.loopState.isSendingLimited, isOpen(\.sending, for: transfer) else {
+            transfer.loopState.isSendingLimited = true
             enqueueLimited(transfer)
             return nil
         }
@@ -40,37 +40,37 @@ extension CurlTransport {
 
     /// Returns the number of bytes that libcurl may read at once, at least 1 KiB.
     func readSize(of transfer: EngineTransfer, _ size: Int) -> Int {
-        guard throttle.receiving != nil || transfer.wire.throttle?.receiving != nil else { return size }
+        guard throttle.receiving != nil || transfer.loopState.throttle?.receiving != nil else { return size }
         return min(size, max(1024, quantum(\.receiving, of: transfer)))
     }
 
     /// Returns the number of bytes that a transfer may use at once.
     private func quantum(_ way: KeyPath<Throttle, TokenBucket?>, of transfer: EngineTransfer) -> Int {
-        let own = transfer.wire.throttle?[keyPath: way]?.quantum ?? .max
+        let own = transfer.loopState.throttle?[keyPath: way]?.quantum ?? .max
         return min(own, throttle[keyPath: way]?.quantum ?? .max)
     }
 
     private func isOpen(_ way: KeyPath<Throttle, TokenBucket?>, for transfer: EngineTransfer) -> Bool {
-        transfer.wire.throttle?[keyPath: way]?.isOpen(at: now) != false
+        transfer.loopState.throttle?[keyPath: way]?.isOpen(at: now) != false
             && throttle[keyPath: way]?.isOpen(at: now) != false
     }
 
     private func enqueueLimited(_ transfer: EngineTransfer) {
         releaseAt = min(releaseAt, opensAt(transfer, throttle))
-        guard !transfer.wire.isLimited else { return }
-        transfer.wire.isLimited = true
+        guard !transfer.loopState.isLimited else { return }
+        transfer.loopState.isLimited = true
         limited.append(transfer)
     }
 
     /// Returns the time at which the limits of a transfer allow it to continue in one direction, if no other transfer
     /// uses them.
     private func opensAt(_ transfer: EngineTransfer, _ common: Throttle) -> UInt64 {
-        let own = transfer.wire.throttle
+        let own = transfer.loopState.throttle
         var first = Monotonic.never
-        if transfer.wire.isReceivingLimited {
+        if transfer.loopState.isReceivingLimited {
             first = max(own?.receiving?.paidAt ?? 0, common.receiving?.paidAt ?? 0)
         }
-        if transfer.wire.isSendingLimited {
+        if transfer.loopState.isSendingLimited {
             first = min(first, max(own?.sending?.paidAt ?? 0, common.sending?.paidAt ?? 0))
         }
         return first
@@ -85,13 +85,13 @@ extension CurlTransport {
         var expected = throttle
         var freed: [EngineTransfer] = []
         for transfer in line {
-            let receives = transfer.wire.isReceivingLimited && mayContinue(\.receiving, transfer, &expected)
-            let sends = transfer.wire.isSendingLimited && mayContinue(\.sending, transfer, &expected)
-            if receives { transfer.wire.isReceivingLimited = false }
-            if sends { transfer.wire.isSendingLimited = false }
+            let receives = transfer.loopState.isReceivingLimited && takeTokens(\.receiving, transfer, &expected)
+            let sends = transfer.loopState.isSendingLimited && takeTokens(\.sending, transfer, &expected)
+            if receives { transfer.loopState.isReceivingLimited = false }
+            if sends { transfer.loopState.isSendingLimited = false }
             if receives || sends { freed.append(transfer) }
-            transfer.wire.isLimited = transfer.wire.isReceivingLimited || transfer.wire.isSendingLimited
-            guard transfer.wire.isLimited else { continue }
+            transfer.loopState.isLimited = transfer.loopState.isReceivingLimited || transfer.loopState.isSendingLimited
+            guard transfer.loopState.isLimited else { continue }
             limited.append(transfer)
             // The expected use does not count here: the resumed transfers may have no bytes to transfer.
             releaseAt = min(releaseAt, max(opensAt(transfer, throttle), now &+ 2_000_000))
@@ -104,7 +104,8 @@ extension CurlTransport {
         }
     }
 
-    private func mayContinue(
+    /// Takes the tokens that a waiting transfer needs to continue in one direction; returns false if it has to wait.
+    private func takeTokens(
         _ way: WritableKeyPath<Throttle, TokenBucket?>, _ transfer: EngineTransfer, _ expected: inout Throttle
     ) -> Bool {
         guard isOpen(way, for: transfer), expected[keyPath: way]?.isOpen(at: now) != false else { return false }
@@ -114,10 +115,10 @@ extension CurlTransport {
 
     /// Removes a transfer from the queue when it leaves its connection.
     func leaveLimitQueue(_ transfer: EngineTransfer) {
-        guard transfer.wire.isLimited else { return }
-        transfer.wire.isLimited = false
-        transfer.wire.isReceivingLimited = false
-        transfer.wire.isSendingLimited = false
+        guard transfer.loopState.isLimited else { return }
+        transfer.loopState.isLimited = false
+        transfer.loopState.isReceivingLimited = false
+        transfer.loopState.isSendingLimited = false
         limited.removeAll { $0 === transfer }
     }
 }

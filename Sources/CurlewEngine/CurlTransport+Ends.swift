@@ -11,14 +11,14 @@ extension CurlTransport {
     /// - Parameter isCut: Whether libcurl had not finished the transfer.
     func end(_ handle: EasyHandle, _ failure: EngineFailure?, isCut: Bool = true) {
         guard let transfer = handle.transfer else { return }
-        let origin = transfer.wire.origin
+        let origin = transfer.loopState.origin
         let failure = transfer.isBodyDiscarded ? nil : failure
         let domain = handle.domain
         let isMeasured =
-            transfer.plan.isMeasured || failure != nil || transfer.wire.isRedirecting
-            || transfer.wire.observerState != nil
+            transfer.plan.isMeasured || failure != nil || transfer.loopState.isRedirecting
+            || transfer.loopState.observerState != nil
         let metrics = isMeasured ? transfer.metrics(by: handle) : nil
-        if transfer.wire.isReceivingPaused {
+        if transfer.loopState.isReceivingPaused {
             // libcurl 7.88 loses track of up to 32 MiB that it buffers for a paused stream when another transfer uses
             // the connection. Unpausing without a transfer to receive the bytes makes libcurl free them.
             handle.transfer = nil
@@ -32,32 +32,34 @@ extension CurlTransport {
         }
         domain.active -= 1
         origin?.count(1, in: domain.number)
-        let connection = transfer.wire.connection
+        let connection = transfer.loopState.connection
         transfer.leaveConnection()
         leaveLimitQueue(transfer)
-        transfer.wire.handle = nil
+        transfer.loopState.handle = nil
         if let connection, let failure, !failure.isRequested { sockets.noteFailure(over: connection) }
         // When the response ends before the request body does, libcurl leaves the stream open.
-        let isLeftOpen = transfer.isBodyPulled && transfer.wire.bodySentAt == 0 && transfer.upload.length != 0
-        if let connection, isCut || isLeftOpen || transfer.wire.abort != nil {
+        let isLeftOpen = transfer.isBodyPulled && transfer.loopState.bodySentAt == 0 && transfer.upload.length != 0
+        if let connection, isCut || isLeftOpen || transfer.loopState.abort != nil {
             resetStream(of: transfer, by: handle, over: connection)
         }
-        // libcurl reads the addresses when it starts the transfer, and it may not have got that far.
-        if transfer.wire.name != nil, transfer.wire.sends == 0, let origin { domain.forgetGivenAddresses(origin) }
+        // libcurl reads the addresses when it starts the transfer, which may not have happened yet.
+        if transfer.loopState.name != nil, transfer.loopState.sends == 0, let origin {
+            domain.forgetGivenAddresses(origin)
+        }
         // Callers that need only the redirect are notified before the end.
-        if transfer.wire.isRedirecting { transfer.publish(now, isForReader: failure?.isCancellation != true) }
+        if transfer.loopState.isRedirecting { transfer.publish(now, isForReader: failure?.isCancellation != true) }
         domain.recycle(handle)
         freeIfUnused(domain)
         if failure?.isRequested != true { transfer.holdRedirect() }
         if failure == nil, !(isCut && transfer.isBodyDiscarded) {
-            transfer.tell(.received(transfer.wire.counters.received))
+            transfer.tell(.received(transfer.loopState.counters.received))
         }
         transfer.complete(
-            failure: failure, body: transfer.wire.collected, metrics: metrics, observer: observer, in: self)
-        transfer.wire.collected = nil
-        transfer.wire.slab = nil
+            failure: failure, body: transfer.loopState.collected, metrics: metrics, observer: observer, in: self)
+        transfer.loopState.collected = nil
+        transfer.loopState.slab = nil
         releaseSlot(transfer)
-        transfer.wire.origin = nil
+        transfer.loopState.origin = nil
     }
 
     /// Resumes the callers that wait for an end: at once, or together with the others of this turn.
@@ -102,9 +104,10 @@ extension CurlTransport {
         }
         // Toggling the pause state makes libcurl flush the pending RST_STREAM.
         for neighbour in inUse {
-            guard let other = neighbour.transfer, other.wire.connection == connection, !other.wire.isReceivingPaused
+            guard let other = neighbour.transfer, other.loopState.connection == connection,
+                !other.loopState.isReceivingPaused
             else { continue }
-            let isSendingPaused = other.wire.isSendingPaused
+            let isSendingPaused = other.loopState.isSendingPaused
             wantsTurn = true
             let toggled = isSendingPaused ? CURLPAUSE_CONT : CURLPAUSE_SEND
             // libcurl rejects the call for a transfer that has ended and whose end has not been collected yet.
@@ -129,13 +132,13 @@ extension CurlTransport {
         var metrics = RawMetrics()
         let since = transfer.startedAt
         let now = Monotonic.now()
-        metrics.queued = (transfer.wire.hasSlot ? max(transfer.wire.admittedAt, since) : now) &- since
-        if transfer.wire.hasSlot { metrics.total = Int64((now &- min(transfer.wire.admittedAt, now)) / 1000) }
+        metrics.queued = (transfer.loopState.hasSlot ? max(transfer.loopState.admittedAt, since) : now) &- since
+        if transfer.loopState.hasSlot { metrics.total = Int64((now &- min(transfer.loopState.admittedAt, now)) / 1000) }
         transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics, observer: observer)
-        transfer.wire.collected = nil
+        transfer.loopState.collected = nil
         releaseSlot(transfer)
-        if !transfer.wire.hasSlot, let origin = transfer.wire.origin { compact(origin) }
-        transfer.wire.origin = nil
+        if !transfer.loopState.hasSlot, let origin = transfer.loopState.origin { compact(origin) }
+        transfer.loopState.origin = nil
     }
 
     // MARK: Retries
@@ -153,7 +156,7 @@ extension CurlTransport {
         default: break
         }
         if let isAgain = retryRefused(handle, transfer, after: failure.reason) { return isAgain }
-        guard transfer.wire.connectionRetries == 0, transfer.wire.headBytes == 0 else { return false }
+        guard transfer.loopState.connectionRetries == 0, transfer.loopState.headBytes == 0 else { return false }
         switch failure.reason {
         case .streamRefused: return false
         case .curl(let code, _): return retry(handle, transfer, failure, handle.fault(for: CURLcode(rawValue: code)))
@@ -174,15 +177,15 @@ extension CurlTransport {
             guard transfer.plan.isRetriable, curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0 else {
                 return false
             }
-        case .streamClosed:
+        case .streamClosed, .streamClosedInsideHead:
             // The server closed the stream without an error before the body ended, so it has sent a response. libcurl
             // 7.88 loses a response that arrives together with the close. A retry over HTTP/1.1 receives it.
             guard transfer.plan.isIdempotent, transfer.isBodyPulled else { return false }
-            transfer.wire.failureOverHTTP2 = failure
-            if let origin = transfer.wire.origin {
+            transfer.loopState.failureOverHTTP2 = failure
+            if let origin = transfer.loopState.origin {
                 recount(origin) {
                     if !transfer.isExclusive { origin.exclusive += 1 }
-                    transfer.wire.usesHTTP1 = true
+                    transfer.loopState.usesHTTP1 = true
                 }
                 grownOrigins.append(origin)
             }
@@ -207,11 +210,11 @@ extension CurlTransport {
         removeFromMulti(handle)
         transfer.leaveConnection()
         leaveLimitQueue(transfer)
-        transfer.wire.beginRetry(at: now)
-        transfer.wire.needsFreshConnection = overFresh
-        if overFresh { transfer.wire.connectionRetries += 1 }
-        if let origin = transfer.wire.origin, let name = names.addresses(of: origin.host, now: now) {
-            transfer.wire.name = name
+        transfer.loopState.beginRetry(at: now)
+        transfer.loopState.needsFreshConnection = overFresh
+        if overFresh { transfer.loopState.connectionRetries += 1 }
+        if let origin = transfer.loopState.origin, let name = names.addresses(of: origin.host, now: now) {
+            transfer.loopState.name = name
         }
         handle.judge = nil
         let handle = renewed(handle)
@@ -230,12 +233,12 @@ extension CurlTransport {
 
     /// Returns the failure of a transfer that libcurl has ended, or nil for success.
     func failure(of handle: EasyHandle, _ transfer: EngineTransfer, _ code: CURLcode) -> EngineFailure? {
-        switch transfer.wire.abort {
+        switch transfer.loopState.abort {
         case .notRetried: return EngineFailure(.notRetried, phase: .waiting)
         case .responseTruncated: return EngineFailure(.responseTruncated, phase: .receiving)
         default: break
         }
-        if let reason = transfer.wire.abort { return EngineFailure(reason, phase: phase(of: handle, transfer)) }
+        if let reason = transfer.loopState.abort { return EngineFailure(reason, phase: phase(of: handle, transfer)) }
         if code == CURLE_OK { return responseFailure(of: handle, transfer) }
         let phase = phase(of: handle, transfer)
         let fault = handle.fault(for: code)
@@ -243,8 +246,8 @@ extension CurlTransport {
         if fault == .handshakeFailed || fault == .plainText, phase == .securing, handle.judge?.isCut == true {
             return EngineFailure(.handshakeTruncated, phase: .securing)
         }
-        if transfer.wire.socketErrno != 0, fault == .cannotConnect {
-            return EngineFailure(.noResources(errno: transfer.wire.socketErrno), phase: .connecting)
+        if transfer.loopState.socketErrno != 0, fault == .cannotConnect {
+            return EngineFailure(.noResources(errno: transfer.loopState.socketErrno), phase: .connecting)
         }
         if fault == .timedOut {
             return EngineFailure(.timedOut(.connect, after: transfer.plan.length(of: .connect)), phase: phase)
@@ -261,9 +264,9 @@ extension CurlTransport {
         if isRefused(handle, fault) || handle.isExcludedByGoAway {
             return EngineFailure(.streamRefused, phase: .waiting)
         }
-        if fault == .streamClosed, !handle.hasDetail, transfer.isResponseComplete(by: handle) { return nil }
+        if fault == .streamClosed, transfer.isResponseComplete(by: handle) { return nil }
         // A server that speaks only HTTP/2 responds to the retry over HTTP/1.1 with bytes that are not HTTP/1.1.
-        if let first = transfer.wire.failureOverHTTP2, !transfer.wire.isHeadComplete { return first }
+        if let first = transfer.loopState.failureOverHTTP2, !transfer.loopState.isHeadComplete { return first }
         let reason = protocolViolation(of: handle, transfer, fault, text) ?? .curl(code: code.rawValue, text: text)
         return EngineFailure(reason, phase: phase)
     }
@@ -272,10 +275,10 @@ extension CurlTransport {
     private func responseFailure(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure? {
         // libcurl reports success for a connection that closed inside the head; the empty line at its end is missing
         // then.
-        guard transfer.wire.isHeadComplete else {
+        guard transfer.loopState.isHeadComplete else {
             return EngineFailure(.headTruncated, phase: phase(of: handle, transfer))
         }
-        if let judge = transfer.wire.closingJudge, !judge.isEndSignalled {
+        if let judge = transfer.loopState.closingJudge, !judge.isEndSignalled {
             return EngineFailure(.endNotSignalled, phase: .receiving)
         }
         if isCut(transfer) { return EngineFailure(.responseTruncated, phase: .receiving) }
@@ -287,12 +290,13 @@ extension CurlTransport {
 
     /// Whether the body of an HTTP/2 response without a length is incomplete: only END_STREAM ends it (RFC 9113 §8.1).
     private func isCut(_ transfer: EngineTransfer) -> Bool {
-        let wire = transfer.loopState
-        guard wire.pointee.check.isHTTP2, wire.pointee.expectsBody, wire.pointee.check.length == nil else {
+        let loopState = transfer.loopStatePointer
+        guard loopState.pointee.check.isHTTP2, loopState.pointee.expectsBody, loopState.pointee.check.length == nil
+        else {
             return false
         }
-        if let isEnded = wire.pointee.isStreamEnded { return !isEnded }
-        guard CurlVersion.current.acceptsTruncatedStreams, let connection = wire.pointee.connection else {
+        if let isEnded = loopState.pointee.isStreamEnded { return !isEnded }
+        guard CurlVersion.current.acceptsTruncatedStreams, let connection = loopState.pointee.connection else {
             return false
         }
         return sockets.mayHaveTruncated(connection)
@@ -301,7 +305,7 @@ extension CurlTransport {
     /// Returns the failure for a certificate that one side rejected: the server's certificate here, or the client's
     /// there.
     private func certificateFailure(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure? {
-        guard let judge = handle.judge, !transfer.wire.isHeadComplete else { return nil }
+        guard let judge = handle.judge, !transfer.loopState.isHeadComplete else { return nil }
         if let refusal = judge.refusal { return EngineFailure(.untrusted(refusal), phase: .securing) }
         // In TLS 1.3 the handshake ends before the server checks the client certificate, so its alert may follow the
         // request.
@@ -319,12 +323,12 @@ extension CurlTransport {
         case .malformedChunks: return .invalidChunks(text)
         case .headTooLarge: return .headTooLarge(limit: 300 << 10)
         // libcurl's index of fields rejects a blank before the first field, and reports that as a bad argument.
-        case .badArgument where !transfer.wire.isHeadComplete && !handle.head.isEmpty:
+        case .badArgument where !transfer.loopState.isHeadComplete && !handle.head.isEmpty:
             return .invalidHead("one of its field lines is malformed (RFC 9112 §5)")
-        // Unless memory is exhausted, it means that a line is too long.
+        // Unless memory is exhausted, this code means that a line is too long.
         case .outOfMemory, .tooLarge:
             let isSent = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
-            return isSent && !transfer.wire.isHeadComplete ? .lineTooLong(limit: 100 << 10) : nil
+            return isSent && !transfer.loopState.isHeadComplete ? .lineTooLong(limit: 100 << 10) : nil
         default: return nil
         }
     }
@@ -342,7 +346,7 @@ extension CurlTransport {
 
     /// Returns the phase that a transfer has reached, derived from the times that libcurl measured.
     func phase(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure.Phase {
-        if transfer.wire.isHeadComplete || !handle.head.isEmpty { return .receiving }
+        if transfer.loopState.isHeadComplete || !handle.head.isEmpty { return .receiving }
         let curl = handle.curl
         if curlew_get_offset(curl, CURLINFO_PRETRANSFER_TIME_T) == 0 {
             // The judge is created when TLS begins. libcurl sets its own time only after the handshake has succeeded.
@@ -350,7 +354,7 @@ extension CurlTransport {
             if curlew_get_offset(curl, CURLINFO_NAMELOOKUP_TIME_T) == 0 { return .resolving }
             return .connecting
         }
-        guard transfer.wire.bodySentAt == 0 else { return .waiting }
+        guard transfer.loopState.bodySentAt == 0 else { return .waiting }
         return transfer.isBodyPulled ? .sending : .waiting
     }
 }

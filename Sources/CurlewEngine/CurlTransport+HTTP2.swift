@@ -21,10 +21,10 @@ extension CurlTransport {
     func resetAndKeep(
         _ connection: SocketTable.Connection, after transfer: EngineTransfer, by handle: EasyHandle
     ) -> Bool {
-        guard !sharesPlainHTTP2, !transfer.isExclusive, !transfer.wire.isReceivingPaused,
-            transfer.wire.headBytes <= 16 << 10, handle.receiveBuffer >= 64 << 10,
-            !transfer.isBodyPulled || transfer.wire.bodySentAt > 0,
-            now &- min(now, transfer.wire.lastActivity) < CurlTransport.maximumSilence,
+        guard !sharesPlainHTTP2, !transfer.isExclusive, !transfer.loopState.isReceivingPaused,
+            transfer.loopState.headBytes <= 16 << 10, handle.receiveBuffer >= 64 << 10,
+            !transfer.isBodyPulled || transfer.loopState.bodySentAt > 0,
+            now &- min(now, transfer.loopState.lastActivity) < CurlTransport.maximumSilence,
             let port = sockets.keyOfUnshared(connection)
         else { return false }
         wantsTurn = true
@@ -51,16 +51,18 @@ extension CurlTransport {
         switch reason {
         case .connectedFirst:
             return beginRetry(
-                handle, transfer, overFresh: false, after: CurlTransport.pauses[transfer.wire.refusals - 1])
+                handle, transfer, overFresh: false, after: CurlTransport.pauses[transfer.loopState.refusals - 1])
         case .streamRefused where !handle.isExcludedByGoAway:
             // Newer versions of libcurl retry each attempt five times by themselves.
             let most = sharesPlainHTTP2 ? 1 : CurlTransport.pauses.count
-            guard transfer.wire.headBytes == 0, transfer.wire.refusals < most else { return false }
-            transfer.wire.refusals += 1
-            transfer.wire.connectsFirst = true
+            guard transfer.loopState.headBytes == 0, transfer.loopState.refusals < most else { return false }
+            transfer.loopState.refusals += 1
+            transfer.loopState.connectsFirst = true
             return beginRetry(handle, transfer, overFresh: false)
         case .streamRefused, .curl, .notRetried:
-            guard handle.isExcludedByGoAway, transfer.wire.connectionRetries == 0, transfer.wire.headBytes == 0 else {
+            guard handle.isExcludedByGoAway, transfer.loopState.connectionRetries == 0,
+                transfer.loopState.headBytes == 0
+            else {
                 return nil
             }
             return beginRetry(handle, transfer, overFresh: true)
@@ -70,12 +72,14 @@ extension CurlTransport {
 
     /// Whether a request needs only an open connection for now, and stops before it is sent.
     func stopAfterConnecting(_ transfer: EngineTransfer, over connection: SocketTable.Connection?) -> Bool {
-        guard transfer.wire.connectsFirst else { return false }
+        guard transfer.loopState.connectsFirst else { return false }
         // This happens once, before the request is first sent; the server may have processed a request that libcurl
         // retries later.
-        transfer.wire.connectsFirst = false
-        guard transfer.wire.sends == 1, let connection, transfer.wire.origin?.isShared == true else { return false }
-        transfer.wire.abort = .connectedFirst
+        transfer.loopState.connectsFirst = false
+        guard transfer.loopState.sends == 1, let connection, transfer.loopState.origin?.isShared == true else {
+            return false
+        }
+        transfer.loopState.abort = .connectedFirst
         // The socket table must not take the settings frame for an unsolicited response.
         sockets.learn(connection, .http2)
         return true
@@ -91,7 +95,7 @@ extension CurlTransport {
         inUse[fresh.index] = fresh
         handle.domain.recycle(handle)
         fresh.transfer = transfer
-        transfer.wire.handle = fresh
+        transfer.loopState.handle = fresh
         return fresh
     }
 
@@ -101,8 +105,8 @@ extension CurlTransport {
         pausedRetries.removeAll { $0.until <= now }
         firstRetryAt = pausedRetries.map(\.until).min() ?? Monotonic.never
         for (handle, _) in due where handle.transfer != nil {
-            handle.wire?.pointee.launchedAt = now
-            handle.wire?.pointee.lastActivity = now
+            handle.loopState?.pointee.launchedAt = now
+            handle.loopState?.pointee.lastActivity = now
             add(handle)
         }
     }
@@ -110,13 +114,13 @@ extension CurlTransport {
     /// Whether libcurl's messages must be recorded to see that GOAWAY excludes a request, which costs a few
     /// microseconds.
     func needsMessages(for transfer: EngineTransfer) -> Bool {
-        guard !sharesPlainHTTP2, !transfer.plan.isIdempotent, let connection = transfer.wire.connection else {
+        guard !sharesPlainHTTP2, !transfer.plan.isIdempotent, let connection = transfer.loopState.connection else {
             return false
         }
         switch sockets.version(of: connection) {
         case .http1: return false
         case .http2: return true
-        case .unknown: return transfer.wire.origin?.isShared == true || limits.version == .http2PriorKnowledge
+        case .unknown: return transfer.loopState.origin?.isShared == true || limits.version == .http2PriorKnowledge
         }
     }
 }

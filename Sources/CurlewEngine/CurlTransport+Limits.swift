@@ -33,33 +33,33 @@ extension CurlTransport {
         func look(at time: UInt64, _ due: Due?) { if time < first.at { first = (time, due) } }
         func consider(_ at: UInt64, _ limit: TimeLimits.Kind?) { look(at: at, limit.map(Due.limit)) }
         if let total = transfer.plan.times.total { consider(transfer.startedAt &+ total, .total) }
-        guard let handle = transfer.wire.handle else {
-            if transfer.wire.hasSlot {
+        guard let handle = transfer.loopState.handle else {
+            if transfer.loopState.hasSlot {
                 if let connect = transfer.plan.times.connect {
-                    consider(transfer.wire.admittedAt &+ connect, .connect)
+                    consider(transfer.loopState.admittedAt &+ connect, .connect)
                 }
-            } else if let queue = transfer.plan.times.queue, transfer.wire.isInQueue {
-                look(at: max(transfer.startedAt, transfer.wire.inQueueSince) &+ queue, .queue)
+            } else if let queue = transfer.plan.times.queue, transfer.loopState.isInQueue {
+                look(at: max(transfer.startedAt, transfer.loopState.inQueueSince) &+ queue, .queue)
             }
             return first
         }
         if let time = pokeAt(transfer) { look(at: time, .silent) }
-        if let answered = transfer.wire.responseCompleteAt { look(at: answered &+ CurlTransport.grace, .answered) }
+        if let answered = transfer.loopState.responseCompleteAt { look(at: answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
         if !isConnected, let connect = transfer.plan.times.connect {
             // libcurl applies the timeout to connecting transfers, slightly earlier, but not to transfers that wait for
             // a shared connection.
-            consider(transfer.wire.connectingSince &+ connect &+ CurlTransport.grace, .connect)
+            consider(transfer.loopState.connectingSince &+ connect &+ CurlTransport.grace, .connect)
         }
         if let idle = transfer.plan.times.idle, !transfer.isHeldBack {
             // The idle timeout does not count before the connection is made; the connect timeout applies until then.
-            consider((isConnected ? transfer.wire.lastActivity : now) &+ idle, isConnected ? .idle : nil)
+            consider((isConnected ? transfer.loopState.lastActivity : now) &+ idle, isConnected ? .idle : nil)
         }
         if let minimumRate = transfer.plan.times.minimumRate, !transfer.isHeldBack {
             let since = isConnected ? measuredSince(transfer) : nil
             consider((since ?? now) &+ minimumRate.within, since == nil ? nil : .slow(bytes: minimumRate.bytes))
         }
-        if let head = transfer.plan.times.head, !transfer.wire.isHeadComplete, !transfer.wire.isUserPaused {
+        if let head = transfer.plan.times.head, !transfer.loopState.isHeadComplete, !transfer.loopState.isUserPaused {
             let sent = sendingEnded(handle, transfer)
             consider((sent ?? now) &+ head, sent == nil ? nil : .head)
         }
@@ -68,24 +68,24 @@ extension CurlTransport {
 
     /// Returns the start of the measurement of the rate; nil while no bytes are pending that the peer could delay.
     private func measuredSince(_ transfer: EngineTransfer) -> UInt64? {
-        let sends = transfer.isBodyPulled && transfer.wire.bodySentAt == 0
-        let isMeasured = transfer.wire.isHeadComplete ? !isEventStream(transfer) : sends
-        guard isMeasured, !(sends && transfer.wire.isStarved) else {
-            transfer.wire.measuredAt = 0
+        let sends = transfer.isBodyPulled && transfer.loopState.bodySentAt == 0
+        let isMeasured = transfer.loopState.isHeadComplete ? !detectEventStream(transfer) : sends
+        guard isMeasured, !(sends && transfer.loopState.isStarved) else {
+            transfer.loopState.measuredAt = 0
             return nil
         }
-        if transfer.wire.measuredAt < max(1, transfer.wire.resumedAt) {
-            transfer.wire.measuredAt = now
-            transfer.wire.measured = moved(transfer)
+        if transfer.loopState.measuredAt < max(1, transfer.loopState.resumedAt) {
+            transfer.loopState.measuredAt = now
+            transfer.loopState.measured = moved(transfer)
         }
-        return transfer.wire.measuredAt
+        return transfer.loopState.measuredAt
     }
 
-    /// Whether the response is an event stream, which may be silent for long; evaluated once, for slow transfers only.
-    private func isEventStream(_ transfer: EngineTransfer) -> Bool {
-        if let known = transfer.wire.isEventStream { return known }
+    /// Returns whether the response is an event stream, which may be silent for long, and stores the result.
+    private func detectEventStream(_ transfer: EngineTransfer) -> Bool {
+        if let known = transfer.loopState.isEventStream { return known }
         let found = transfer.shared.withLock { $0.head?.isEventStream ?? false }
-        transfer.wire.isEventStream = found
+        transfer.loopState.isEventStream = found
         return found
     }
 
@@ -93,21 +93,23 @@ extension CurlTransport {
     private func sendingEnded(_ handle: EasyHandle, _ transfer: EngineTransfer) -> UInt64? {
         let ready = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T)
         guard ready > 0 else { return nil }
-        let begun = transfer.wire.launchedAt &+ UInt64(ready) &* 1000
-        if transfer.isBodyPulled && transfer.wire.bodySentAt == 0 { return nil }
-        return max(begun, transfer.wire.bodySentAt, transfer.wire.resumedAt, transfer.wire.sendingSeenAt)
+        let begun = transfer.loopState.launchedAt &+ UInt64(ready) &* 1000
+        if transfer.isBodyPulled && transfer.loopState.bodySentAt == 0 { return nil }
+        return max(begun, transfer.loopState.bodySentAt, transfer.loopState.resumedAt, transfer.loopState.sendingSeenAt)
     }
 
     /// Returns the body bytes moved in both directions, without those that are still in buffers of this machine.
-    private func moved(_ transfer: EngineTransfer) -> Int64 { sent(transfer) + transfer.wire.counters.received }
+    private func moved(_ transfer: EngineTransfer) -> Int64 { sent(transfer) + transfer.loopState.counters.received }
 
     /// Returns the number of bytes of the request body that have left this machine.
     ///
     /// libcurl requests 256 KiB of a long body at a time, and the kernel buffers megabytes. Over a slow network,
     /// sending these buffers takes minutes.
     private func sent(_ transfer: EngineTransfer) -> Int64 {
-        guard transfer.isBodyPulled, let handle = transfer.wire.handle, let connection = transfer.wire.connection else {
-            return transfer.wire.counters.sent
+        guard transfer.isBodyPulled, let handle = transfer.loopState.handle,
+            let connection = transfer.loopState.connection
+        else {
+            return transfer.loopState.counters.sent
         }
         let written = Int64(curlew_get_offset(handle.curl, CURLINFO_SIZE_UPLOAD_T))
         return written - (sockets.isUsed(connection) ? Int64(curlew_unsent(connection.descriptor)) : 0)
@@ -117,20 +119,20 @@ extension CurlTransport {
     /// head limit start again.
     private func recordSent(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
         // A body that fits into the socket buffer was sent at once.
-        guard transfer.isBodyPulled, transfer.wire.counters.sent > 64 << 10 else { return false }
+        guard transfer.isBodyPulled, transfer.loopState.counters.sent > 64 << 10 else { return false }
         let sent = sent(transfer)
-        guard sent > transfer.wire.sentSeen else { return false }
-        transfer.wire.sentSeen = sent
-        transfer.wire.sendingSeenAt = now
-        transfer.wire.lastActivity = now
+        guard sent > transfer.loopState.sentSeen else { return false }
+        transfer.loopState.sentSeen = sent
+        transfer.loopState.sendingSeenAt = now
+        transfer.loopState.lastActivity = now
         return true
     }
 
     /// Returns whether enough bytes moved since the last measurement, and starts the next measurement.
     private func measureRate(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
         let moved = moved(transfer)
-        defer { (transfer.wire.measuredAt, transfer.wire.measured) = (now, moved) }
-        return moved - transfer.wire.measured >= transfer.plan.times.minimumRate?.bytes ?? 0
+        defer { (transfer.loopState.measuredAt, transfer.loopState.measured) = (now, moved) }
+        return moved - transfer.loopState.measured >= transfer.plan.times.minimumRate?.bytes ?? 0
     }
 
     /// Nanoseconds that libcurl has to notice a complete response before the engine ends the transfer itself.
@@ -141,12 +143,12 @@ extension CurlTransport {
     ///
     /// libcurl 7.88 notices the end of a connection or stream only at its next call, and no event causes that call.
     private func pokeAt(_ transfer: EngineTransfer) -> UInt64? {
-        guard let connection = transfer.wire.connection, let origin = transfer.wire.origin,
+        guard let connection = transfer.loopState.connection, let origin = transfer.loopState.origin,
             origin.speaksHTTP2, sockets.version(of: connection) != .http1, !transfer.isHeldBack
         else { return nil }
         return CurlTransport.pokeAt(
-            after: transfer.isBodyPulled ? 10_000_000 : 50_000_000, silentSince: transfer.wire.lastActivity,
-            last: transfer.wire.pokedAt)
+            after: transfer.isBodyPulled ? 10_000_000 : 50_000_000, silentSince: transfer.loopState.lastActivity,
+            last: transfer.loopState.pokedAt)
     }
 
     /// Returns the time of the next check, in nanoseconds: each interval is as long as all before it together, at most
@@ -171,13 +173,15 @@ extension CurlTransport {
         for (transfer, due) in late where transfer.outcome == nil {
             switch due {
             case .silent:
-                transfer.wire.pokedAt = now
+                transfer.loopState.pokedAt = now
                 transfer.releaseUpload()
-                if let connection = transfer.wire.connection { silent[connection] = transfer.wire.handle?.domain }
+                if let connection = transfer.loopState.connection {
+                    silent[connection] = transfer.loopState.handle?.domain
+                }
                 scheduleSweep(transfer)
-            case .answered: if let handle = transfer.wire.handle { end(handle, nil) }
+            case .answered: if let handle = transfer.loopState.handle { end(handle, nil) }
             case .queue:
-                if let origin = transfer.wire.origin {
+                if let origin = transfer.loopState.origin {
                     let known = reports[ObjectIdentifier(origin)] ?? report(on: origin)
                     reports[ObjectIdentifier(origin)] = known
                     remove(transfer, .queueTimedOut(known, after: transfer.plan.times.queue ?? 0))

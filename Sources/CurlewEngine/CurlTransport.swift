@@ -127,13 +127,13 @@ package final class CurlTransport {
     ///
     /// libcurl 7.88 reads up to a hundred times in one call while bytes are available.
     func endTurnIfFull(for transfer: EngineTransfer, _ count: Int) -> Bool {
-        if transfer.wire.turn != now {
-            transfer.wire.turn = now
-            transfer.wire.inTurn = 0
+        if transfer.loopState.turn != now {
+            transfer.loopState.turn = now
+            transfer.loopState.inTurn = 0
         }
-        transfer.wire.inTurn += count
-        guard transfer.wire.inTurn >= limits.turn, !transfer.wire.isTurnOver else { return false }
-        transfer.wire.isTurnOver = true
+        transfer.loopState.inTurn += count
+        guard transfer.loopState.inTurn >= limits.turn, !transfer.loopState.isTurnOver else { return false }
+        transfer.loopState.isTurnOver = true
         pausedForTurn.append(transfer)
         return true
     }
@@ -142,7 +142,7 @@ package final class CurlTransport {
         let transfers = pausedForTurn
         pausedForTurn = []
         for transfer in transfers {
-            transfer.wire.isTurnOver = false
+            transfer.loopState.isTurnOver = false
             transfer.applyPauses()
         }
     }
@@ -193,7 +193,7 @@ package final class CurlTransport {
                 guard let transfer = handle.transfer else { continue }
                 let failure = failure(of: handle, transfer, message.pointee.data.result)
                 if let failure, restart(handle, transfer, after: failure) { continue }
-                end(transfer.wire.handle ?? handle, failure, isCut: false)
+                end(transfer.loopState.handle ?? handle, failure, isCut: false)
             }
         }
     }
@@ -211,8 +211,8 @@ package final class CurlTransport {
 
     func markDirty(_ transfer: EngineTransfer) {
         progress &+= 1
-        guard !transfer.wire.isDirty else { return }
-        transfer.wire.isDirty = true
+        guard !transfer.loopState.isDirty else { return }
+        transfer.loopState.isDirty = true
         dirty.append(transfer)
     }
 
@@ -220,8 +220,8 @@ package final class CurlTransport {
         var batch: [EngineTransfer] = []
         swap(&batch, &dirty)
         for transfer in batch {
-            transfer.wire.isDirty = false
-            guard let handle = transfer.wire.handle else { continue }
+            transfer.loopState.isDirty = false
+            guard let handle = transfer.loopState.handle else { continue }
             transfer.sendDeferredSentEvent()
             transfer.publish(now)
             if transfer.checkEarlyResponse() { end(handle, nil) }
@@ -233,8 +233,8 @@ package final class CurlTransport {
     /// Publishes a transfer's bytes and progress at `time`.
     func deferProgress(of transfer: EngineTransfer, until time: UInt64) {
         deferredUntil = min(deferredUntil, time)
-        guard !transfer.wire.isProgressDeferred else { return }
-        transfer.wire.isProgressDeferred = true
+        guard !transfer.loopState.isProgressDeferred else { return }
+        transfer.loopState.isProgressDeferred = true
         deferredProgress.append(transfer)
     }
 
@@ -243,8 +243,8 @@ package final class CurlTransport {
         deferredProgress = []
         deferredUntil = Monotonic.never
         for transfer in late {
-            transfer.wire.isProgressDeferred = false
-            if transfer.wire.handle != nil { transfer.publish(now) }
+            transfer.loopState.isProgressDeferred = false
+            if transfer.loopState.handle != nil { transfer.publish(now) }
         }
     }
 
@@ -265,11 +265,13 @@ package final class CurlTransport {
 
     /// Records, inside a callback of libcurl, that a transfer uses a new connection.
     func recordConnection(_ transfer: EngineTransfer, to origin: Origin) {
-        if transfer.wire.opensConnection { recount(origin) { origin.forgetOpening(transfer) } }
+        if transfer.loopState.opensConnection { recount(origin) { origin.forgetOpening(transfer) } }
         if !origin.isKnown {
             origin.isKnown = true
             var facts = curlew_tls_facts()
-            if let handle = transfer.wire.handle, curlew_tls_read(handle.curl, &facts), facts.http2 { share(origin) }
+            if let handle = transfer.loopState.handle, curlew_tls_read(handle.curl, &facts), facts.http2 {
+                share(origin)
+            }
         }
         if origin.waiting > 0 { grownOrigins.append(origin) }
     }
@@ -287,13 +289,13 @@ package final class CurlTransport {
 
     /// Ends a transfer in any state.
     func remove(_ transfer: EngineTransfer, _ reason: EngineFailure.Reason) {
-        if let handle = transfer.wire.handle {
+        if let handle = transfer.loopState.handle {
             end(handle, EngineFailure(reason, phase: phase(of: handle, transfer)))
         } else if resolving[transfer.id] != nil {
             withdraw(transfer)
             fail(transfer, reason, .resolving)
         } else {
-            if let origin = transfer.wire.origin { leaveQueue(transfer, origin) }
+            if let origin = transfer.loopState.origin { leaveQueue(transfer, origin) }
             fail(transfer, reason, .queued)
             if !ready.isEmpty { admitReady() }
         }
@@ -302,27 +304,27 @@ package final class CurlTransport {
     /// Applies changes made by other threads: pause, the stream's reader, the producer of the body, priority.
     func adjust(_ transfer: EngineTransfer) {
         transfer.sendPauseEvent()
-        guard transfer.wire.handle != nil else {
-            guard let origin = transfer.wire.origin, waiting[transfer.id] != nil else { return }
+        guard transfer.loopState.handle != nil else {
+            guard let origin = transfer.loopState.origin, waiting[transfer.id] != nil else { return }
             if transfer.wantsPause {
                 suspendWaiting(transfer, origin)
-            } else if !transfer.wire.isInQueue || transfer.priorityNow != transfer.wire.priority {
+            } else if !transfer.loopState.isInQueue || transfer.priorityNow != transfer.loopState.priority {
                 queue(transfer, origin)
             }
             return admitReady()
         }
         let requestedState = transfer.requestedState
-        if !requestedState.collects, let chunk = transfer.wire.collected?.takeChunk() {
-            transfer.wire.chunks.append(chunk)
-            transfer.wire.unpublished += chunk.count
+        if !requestedState.collects, let chunk = transfer.loopState.collected?.takeChunk() {
+            transfer.loopState.chunks.append(chunk)
+            transfer.loopState.unpublished += chunk.count
         }
-        if !requestedState.collects { transfer.wire.collected = nil }
-        if transfer.wire.isUserPaused && !requestedState.isPaused { transfer.wire.resumedAt = now }
-        transfer.wire.isUserPaused = requestedState.isPaused
-        transfer.wire.isFlowPaused = requestedState.isFlowPaused
-        transfer.wire.isStarved = false
+        if !requestedState.collects { transfer.loopState.collected = nil }
+        if transfer.loopState.isUserPaused && !requestedState.isPaused { transfer.loopState.resumedAt = now }
+        transfer.loopState.isUserPaused = requestedState.isPaused
+        transfer.loopState.isFlowPaused = requestedState.isFlowPaused
+        transfer.loopState.isStarved = false
         markDirty(transfer)
-        transfer.wire.buffered = requestedState.buffered
+        transfer.loopState.buffered = requestedState.buffered
         transfer.applyPauses()
         scheduleSweep(transfer)
     }
@@ -335,7 +337,7 @@ package final class CurlTransport {
 
     package var snapshots: [EngineTransfer.Snapshot] {
         allTransfers.sorted { $0.id < $1.id }.map { transfer in
-            if transfer.wire.handle != nil { transfer.publish(now) }
+            if transfer.loopState.handle != nil { transfer.publish(now) }
             return transfer.snapshot
         }
     }

@@ -57,27 +57,30 @@ void curlew_set_prerequest(CURL *easy, curlew_prerequest_callback prerequest, vo
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
 }
 
-static int read_log_line(CURL *easy, curl_infotype type, char *text, size_t length, void *context) {
-    (void)easy;
+void curlew_read_log_line(const char *text, size_t length, curlew_stream_log *log) {
     char line[128];
-    if (type != CURLINFO_TEXT || length >= sizeof line) return 0;
+    if (length >= sizeof line) return;
     memcpy(line, text, length);
     line[length] = 0;
-    curlew_stream_log *words = context;
     unsigned number = 0;
-    if (sscanf(line, "Using Stream ID: %u", &number) == 1) words->stream = number;
-    // libcurl 7.88 misspells "received".
+    // libcurl 7.88.1 prints both lines, and misspells "received".
+    if (sscanf(line, "Using Stream ID: %u", &number) == 1) log->stream = number;
     if (strncmp(line, "rec", 3) == 0 && sscanf(line, "%*s GOAWAY, error=%*d, last_stream=%u", &number) == 1) {
-        words->last = number;
-        words->has_goaway = true;
+        log->last = number;
+        log->has_goaway = true;
     }
+}
+
+static int log_line(CURL *easy, curl_infotype type, char *text, size_t length, void *context) {
+    (void)easy;
+    if (type == CURLINFO_TEXT) curlew_read_log_line(text, length, context);
     return 0;
 }
 
-void curlew_log_streams(CURL *easy, curlew_stream_log *words) {
-    curl_easy_setopt(easy, CURLOPT_VERBOSE, words ? 1L : 0L);
-    curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, words ? read_log_line : NULL);
-    curl_easy_setopt(easy, CURLOPT_DEBUGDATA, words);
+void curlew_log_streams(CURL *easy, curlew_stream_log *log) {
+    curl_easy_setopt(easy, CURLOPT_VERBOSE, log ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, log ? log_line : NULL);
+    curl_easy_setopt(easy, CURLOPT_DEBUGDATA, log);
 }
 
 void curlew_multi_set_callbacks(CURLM *multi, void *context, curlew_socket_callback socket,

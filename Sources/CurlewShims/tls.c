@@ -92,14 +92,10 @@ static void log_key(const SSL *ssl, const char *line) {
     if (owned) owned->calls.key(line, owned->judge);
 }
 
-static bool set_ciphers(SSL_CTX *context, const char *ciphers, const char *suites) {
-    return (!ciphers || SSL_CTX_set_cipher_list(context, ciphers)) &&
-           (!suites || SSL_CTX_set_ciphersuites(context, suites));
-}
-
 bool curlew_ciphers_are_known(const char *ciphers, const char *suites) {
+    curlew_judge_options options = {.ciphers = ciphers, .suites = suites};
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-    bool known = context && set_ciphers(context, ciphers, suites);
+    bool known = context && curlew_tls_apply(context, &options);
     SSL_CTX_free(context);
     ERR_clear_error();
     return known;
@@ -127,11 +123,11 @@ bool curlew_tls_install(void *pointer, void *judge, const curlew_judge_callbacks
     SSL_CTX_sess_set_new_cb(context, keep_session);
     // Replaces libcurl's callback, which it sets when SSLKEYLOGFILE is in the environment.
     SSL_CTX_set_keylog_callback(context, options->logs_keys ? log_key : NULL);
-    if (options->wants_staple) {
+    if (options->wants_ocsp_response) {
         SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
         SSL_CTX_set_tlsext_status_cb(context, check_ocsp_response);
     }
-    return set_ciphers(context, options->ciphers, options->suites);
+    return curlew_tls_apply(context, options);
 }
 
 static SSL *connection_of(CURL *easy) {

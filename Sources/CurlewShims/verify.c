@@ -160,17 +160,17 @@ static bool is_about(OCSP_SINGLERESP *single, X509 *certificate, X509 *issuer) {
 }
 
 static int status_of(OCSP_BASICRESP *basic, X509 *certificate, X509 *issuer, int64_t now) {
-    int result = curlew_staple_other;
+    int result = curlew_ocsp_other;
     for (int i = 0; i < OCSP_resp_count(basic); i++) {
         OCSP_SINGLERESP *single = OCSP_resp_get0(basic, i);
         if (!is_about(single, certificate, issuer)) continue;
         int status = OCSP_single_get0_status(single, NULL, NULL, NULL, NULL);
         // A revocation is final, so an old response counts too.
-        if (status == V_OCSP_CERTSTATUS_REVOKED) return curlew_staple_revoked;
+        if (status == V_OCSP_CERTSTATUS_REVOKED) return curlew_ocsp_revoked;
         if (!is_current(single, now)) {
-            if (result == curlew_staple_other) result = curlew_staple_stale;
+            if (result == curlew_ocsp_other) result = curlew_ocsp_stale;
         } else {
-            result = status == V_OCSP_CERTSTATUS_GOOD ? curlew_staple_good : curlew_staple_unknown;
+            result = status == V_OCSP_CERTSTATUS_GOOD ? curlew_ocsp_good : curlew_ocsp_unknown;
         }
     }
     return result;
@@ -178,18 +178,18 @@ static int status_of(OCSP_BASICRESP *basic, X509 *certificate, X509 *issuer, int
 
 int curlew_ocsp_read(X509_STORE *store, const uint8_t *bytes, size_t count, X509 *const *chain, int chain_count,
                        int64_t now) {
-    if (chain_count < 2) return curlew_staple_no_issuer;
+    if (chain_count < 2) return curlew_ocsp_no_issuer;
     const uint8_t *cursor = bytes;
     OCSP_RESPONSE *response = count <= INT32_MAX ? d2i_OCSP_RESPONSE(NULL, &cursor, (long)count) : NULL;
     OCSP_BASICRESP *basic = NULL;
     STACK_OF(X509) *others = stack_of(chain, 1, chain_count);
-    int result = curlew_staple_malformed;
+    int result = curlew_ocsp_malformed;
     if (response && cursor == bytes + count) {
         if (OCSP_response_status(response) != OCSP_RESPONSE_STATUS_SUCCESSFUL) {
-            result = curlew_staple_unsuccessful;
+            result = curlew_ocsp_unsuccessful;
         } else if ((basic = OCSP_response_get1_basic(response)) && others) {
             bool genuine = is_strong(basic) && is_authorized(basic, store, others);
-            result = genuine ? status_of(basic, chain[0], chain[1], now) : curlew_staple_forged;
+            result = genuine ? status_of(basic, chain[0], chain[1], now) : curlew_ocsp_forged;
         }
     }
     sk_X509_free(others);

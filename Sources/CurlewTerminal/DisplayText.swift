@@ -42,7 +42,7 @@ extension Unicode.Scalar {
 
 extension String {
     /// Returns this text in at most `most` columns: a longer text is cut in the middle, where an ellipsis replaces the
-    /// cut, since the start and the end tell most.
+    /// cut, because the start and the end identify the text best.
     func shortened(toColumns most: Int) -> String {
         guard columns > most else { return self }
         guard most > 1 else { return most == 1 ? "…" : "" }

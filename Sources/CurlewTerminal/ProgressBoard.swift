@@ -18,7 +18,7 @@ struct ProgressBoard: Sendable {
         var line: ProgressLine
         var meter = RateMeter()
         var reportedAt: UInt64
-        var told: ProgressLine?
+        var reported: ProgressLine?
     }
 
     let form: TerminalProgress.Form
@@ -112,8 +112,8 @@ struct ProgressBoard: Sendable {
     }
 
     private mutating func appendRecord(_ key: UInt64) {
-        guard let row = rows[key], row.told?.isSame(as: row.line) != true else { return }
-        rows[key]?.told = row.line
+        guard let row = rows[key], row.reported?.isSame(as: row.line) != true else { return }
+        rows[key]?.reported = row.line
         waiting.append(ProgressRecord(row.line).json)
     }
 

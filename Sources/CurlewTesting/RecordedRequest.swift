@@ -31,7 +31,7 @@ public struct RecordedRequest: Sendable {
     public internal(set) var bodyLength = 0
     /// The SHA-256 digest of all body bytes as 64 lower-case hexadecimal digits.
     ///
-    /// It is the digest of no bytes until the server has read the body.
+    /// The value is the digest of no bytes until the server has read the body.
     public internal(set) var bodySHA256 = RecordedRequest.emptyDigest
     /// Whether the body has been read to its end.
     ///
@@ -68,10 +68,11 @@ public struct RecordedRequest: Sendable {
         public internal(set) var serverName: String?
         /// The protocol selected by ALPN (RFC 7301); nil if the client offered no protocol that the server speaks.
         public internal(set) var applicationProtocol: String?
-        /// Whether the client asked for an OCSP response (RFC 6066 §8); always false on a resumed connection, where the
+        /// Whether the client requested an OCSP response (RFC 6066 §8); always false on a resumed connection, where the
         /// server does not evaluate that extension.
         public internal(set) var requestedOCSPResponse: Bool
-        /// The DER bytes of the client's certificate; nil if the client sent no certificate or the server did not ask.
+        /// The DER bytes of the client's certificate; nil if the client sent no certificate or the server did not
+        /// request it.
         public internal(set) var clientCertificate: [UInt8]?
         /// The common name in the subject of the client's certificate; nil without a certificate or a common name.
         public internal(set) var clientCommonName: String?

@@ -6,7 +6,8 @@ public import FoundationEssentials
 
 /// An error that occurs while a document is parsed or an XPath expression is evaluated.
 ///
-/// It has the position and a message. The message may contain names from the document, but never its text or values.
+/// The error has the position and a message. The message may contain names from the document, but never its text or
+/// values.
 ///
 /// ```swift
 /// do {

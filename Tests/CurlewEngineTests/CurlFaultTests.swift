@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewShims
 import Testing
 
 @testable import CurlewEngine
@@ -35,5 +36,19 @@ struct CurlFaultTests {
     @Test func streamWithoutTextWasClosedCleanly() {
         #expect(CurlFault(code: 92, text: "") == .streamClosed)
         #expect(CurlFault(code: 56, text: "") == .receiveFailed)
+    }
+
+    /// Lines of libcurl 7.88.1, which decide whether a request was refused by GOAWAY.
+    @Test(arguments: [
+        ("Using Stream ID: 7 (easy handle 0x55d5c8f0a2b0)\n", 7, 0, false),
+        ("recveived GOAWAY, error=0, last_stream=5", 0, 5, true),
+        ("received GOAWAY, error=2, last_stream=2147483647", 0, 2_147_483_647, true),
+        ("recveived GOAWAY, error=0", 0, 0, false), ("Connection #0 to host 127.0.0.1 left intact", 0, 0, false),
+        (String(repeating: "r", count: 4096), 0, 0, false), ("", 0, 0, false),
+    ])
+    func linesAboutStreamsAreRead(line: String, stream: UInt32, last: UInt32, hasGoAway: Bool) {
+        var log = curlew_stream_log()
+        curlew_read_log_line(line, line.utf8.count, &log)
+        #expect(log.stream == stream && log.last == last && log.has_goaway == hasGoAway)
     }
 }

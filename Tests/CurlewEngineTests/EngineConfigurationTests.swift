@@ -15,7 +15,8 @@ struct EngineConfigurationTests {
         (512 * kibibyte, 1024 * kibibyte, 512 * kibibyte), (.max, .max, .max), (.max, 1, .max),
     ]
 
-    @Test(arguments: sizes) func bulkBufferSizes(receive: Int, highWater: Int, expected: Int) {
+    @Test(arguments: sizes)
+    func bulkBufferSizeFollowsReceiveBufferAndHighWater(receive: Int, highWater: Int, expected: Int) {
         var configuration = EngineConfiguration()
         configuration.receiveBuffer = receive
         configuration.highWater = highWater
@@ -25,7 +26,9 @@ struct EngineConfigurationTests {
     @Test(arguments: [
         // transfersPerHost, connectionsPerHost, streamsPerConnection, slotsPerHost, sharedSlotsPerHost
         (512, 64, 100, 64, 512), (512, 1, 100, 1, 100), (10, 64, 100, 10, 10), (512, .max, .max, 512, 512),
-    ]) func slotsPerHost(transfers: Int, connections: Int, streams: Int, each: Int, shared: Int) {
+    ]) func slotsPerHostFollowTransferAndConnectionLimits(
+        transfers: Int, connections: Int, streams: Int, each: Int, shared: Int
+    ) {
         var configuration = EngineConfiguration()
         configuration.transfersPerHost = transfers
         configuration.connectionsPerHost = connections

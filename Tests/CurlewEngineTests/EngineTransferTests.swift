@@ -139,9 +139,9 @@ struct EngineTransferTests {
         // The reader is busy from here on.
         start.open()
         while transfer.snapshot.counters.received < 5 { await bench.share.loop.round() }
-        var told: Int64 = 0
-        while told < 5 {
-            if case .progress(let counters) = await transfer.next(withProgress: true) { told = counters.received }
+        var reported: Int64 = 0
+        while reported < 5 {
+            if case .progress(let counters) = await transfer.next(withProgress: true) { reported = counters.received }
         }
         #expect(!transfer.hasFinished)
         rest.open()

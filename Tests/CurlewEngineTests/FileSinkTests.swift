@@ -40,16 +40,16 @@ import Testing
     @Test func flushReturnsAfterAllNotifications() async throws {
         let file = try PartialFile.open(folder + "/f.part")
         defer { file.remove() }
-        let told = Lock<Int64>(0)
+        let reported = Lock<Int64>(0)
         let sink = FileSink(file, at: 0) { end in
             // Long enough for a waiter that is resumed too early to continue.
             for _ in 0..<20 { sched_yield() }
-            told.withLock { $0 = end }
+            reported.withLock { $0 = end }
         }
         for turn in 1...3000 as ClosedRange<Int64> {
             try await sink.append(Chunk([7]))
             try await sink.flush()
-            #expect(told.withLock { $0 } == turn)
+            #expect(reported.withLock { $0 } == turn)
         }
         #expect(try file.size() == 3000)
     }

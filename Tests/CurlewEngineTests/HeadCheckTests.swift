@@ -79,7 +79,7 @@ struct HeadCheckTests {
         ("HTTP/1.1 999 no such status", 999), ("HTTP/1.1 100 Continue", 100),
         ("HTTP/1.1 200 d\u{e9}j\u{e0} vu\t!", 200),
     ])
-    func statusLines(line: String, status: Int) {
+    func statusLinesAreParsed(line: String, status: Int) {
         for ending in ["\r\n", "\n"] {
             var check = HeadCheck()
             #expect(check.isAtStart)
@@ -114,7 +114,7 @@ struct HeadCheckTests {
         #expect(verdict(line + "\r\n") == .refused(why))
     }
 
-    @Test func http2StatusLines() {
+    @Test func http2StatusLinesAreParsed() {
         var check = HeadCheck()
         check.isHTTP2 = true
         #expect(verdict("HTTP/2 301 \r\nlocation: /\r\n\r\n", &check) == .end)
@@ -177,7 +177,7 @@ struct HeadCheckTests {
         ("Content-Length: 5", 5), ("content-LENGTH:5", 5), ("Content-Length: 5, 5,\t5 ", 5), ("Content-Length: 0", 0),
         ("Content-Length: 5\r\nContent-Length: 05", 5), ("Content-Length: 9223372036854775807", Int64.max),
     ])
-    func contentLengths(field: String, length: Int64) {
+    func contentLengthsAreParsed(field: String, length: Int64) {
         var check = HeadCheck()
         #expect(verdict("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n", &check) == .end)
         #expect(check.length == length)
@@ -210,7 +210,7 @@ struct HeadCheckTests {
                 == .refused("“Content-Length” says both 5 and 6 (RFC 9112 §6.3)"))
     }
 
-    @Test(arguments: ["chunked", "CHUNKED", " \tChunked\t "]) func chunkedTransferEncoding(value: String) {
+    @Test(arguments: ["chunked", "CHUNKED", " \tChunked\t "]) func chunkedTransferEncodingIsRecognised(value: String) {
         var check = HeadCheck()
         #expect(verdict("HTTP/1.1 200 OK\r\ntransfer-encoding:\(value)\r\n\r\n", &check) == .end)
         #expect(check.isChunked && !check.isDelimitedByClose)

@@ -45,7 +45,7 @@ struct HoldTests {
     }
 
     /// Returns when each waiting task that was resumed too early has read its flag and so fails its test.
-    private func settle(_ loop: EventLoop) async {
+    private func runPendingTasks(_ loop: EventLoop) async {
         // A task that hops to the loop's thread in between needs another round.
         for _ in 0..<3 {
             await loop.round()
@@ -86,7 +86,7 @@ struct HoldTests {
         await gate.waitUntilReached()
         gate.open()
         _ = await transfers[1].ended()
-        await settle(bench.share.loop)
+        await runPendingTasks(bench.share.loop)
         flag.set()
         transfers[2].resume()
         for waiter in waiters { #expect(await waiter.value == [true, true]) }
@@ -101,9 +101,9 @@ struct HoldTests {
             #expect(share.loop.hold())
             #expect(share.loop.hold())
             let waiter = await idle(share.loop, after: flag)
-            await settle(share.loop)
+            await runPendingTasks(share.loop)
             share.loop.release()
-            await settle(share.loop)
+            await runPendingTasks(share.loop)
             flag.set()
             share.loop.release()
             #expect(await waiter.value == [true, true])
@@ -133,7 +133,7 @@ struct HoldTests {
         let flag = Flag()
         let waiters = await [idle(loop, after: flag), idle(loop, after: flag)]
         let closer = await closing(loop, within: nil, after: flag)
-        await settle(loop)
+        await runPendingTasks(loop)
         flag.set()
         loop.post(.stop)
         for waiter in waiters { #expect(await waiter.value == [true, true]) }
@@ -177,7 +177,7 @@ struct HoldTests {
         transfer.start()
         _ = await transfer.ended()
         let waiter = await idle(loop, after: flag)
-        await settle(loop)
+        await runPendingTasks(loop)
         let taken = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<10 { group.addTask { transfer.takeHold() } }
             return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
@@ -198,7 +198,7 @@ struct HoldTests {
         transfer?.start()
         _ = await transfer?.ended()
         let waiter = await idle(bench.share.loop, after: flag)
-        await settle(bench.share.loop)
+        await runPendingTasks(bench.share.loop)
         flag.set()
         transfer = nil
         #expect(await waiter.value == [true, true])
@@ -286,12 +286,12 @@ struct HoldTests {
         #expect(loop.hold())
         let flag = Flag()
         let waiter = await closing(loop, within: limit, after: flag)
-        await settle(loop)
+        await runPendingTasks(loop)
         #expect(await isClosed(bench.transfer("/")), "a new transfer is rejected")
         #expect(!loop.hold(), "a new hold is rejected")
         for _ in 0..<2 {
             #expect(await !isClosed(bench.transfer("/") { $0.continues = true }))
-            await settle(loop)
+            await runPendingTasks(loop)
         }
         flag.set()
         loop.release()
@@ -319,7 +319,7 @@ struct HoldTests {
         #expect(await isClosed(bench.transfer("/") { $0.continues = true }))
         let flag = Flag()
         let waiter = await idle(bench.share.loop, after: flag)
-        await settle(bench.share.loop)
+        await runPendingTasks(bench.share.loop)
         flag.set()
         bench.share.loop.release()
         #expect(await waiter.value == [true, true], "idle() still waits for holds")
@@ -331,7 +331,7 @@ struct HoldTests {
         #expect(bench.share.loop.hold())
         let flag = Flag()
         let patient = await closing(bench.share.loop, within: nil, after: flag)
-        await settle(bench.share.loop)
+        await runPendingTasks(bench.share.loop)
         flag.set()
         await bench.share.loop.shutDown(within: 0)
         #expect(await patient.value)
@@ -370,7 +370,7 @@ struct HoldTests {
         await loop.round()
         gate.open()
         _ = await first.ended()
-        await settle(loop)
+        await runPendingTasks(loop)
         try #require(first.takeHold())
         let next = bench.transfer("/next") { $0.continues = true }
         next.start()

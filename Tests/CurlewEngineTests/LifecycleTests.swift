@@ -60,7 +60,7 @@ struct LifecycleTests {
     ]
 
     @Test(arguments: rows)
-    func everyEventInEveryState(row: Row) {
+    func everyEventInEveryStateFollowsTheTable(row: Row) {
         var start = Lifecycle()
         for event in row.way { start.on(event) }
         #expect(start.state == row.state)

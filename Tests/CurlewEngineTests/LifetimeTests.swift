@@ -40,7 +40,7 @@ struct LifetimeTests {
     private func wireTraces(of transfer: EngineTransfer, _ traces: Traces) async -> Traces {
         let found = Latch<WireTraces>()
         transfer.loop.call { _ in
-            found.set(WireTraces(handle: transfer.wire.handle, domain: transfer.plan.trust.live?.domains.first))
+            found.set(WireTraces(handle: transfer.loopState.handle, domain: transfer.plan.trust.live?.domains.first))
         }
         let wire = await found.value
         var traces = traces

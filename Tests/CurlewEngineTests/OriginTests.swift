@@ -12,7 +12,7 @@ struct OriginTests {
         (false, 0, 0, 0), (false, 7, 2, 7), (true, 0, 0, 0), (true, 1, 0, 1), (true, 100, 0, 1), (true, 101, 0, 2),
         (true, 5, 5, 5), (true, 105, 5, 6), (true, 106, 5, 7),
     ])
-    func connectionsOfSharedAndOwnTransfers(isShared: Bool, active: Int, alone: Int, expected: Int) {
+    func connectionsOfSharedAndOwnTransfersAreCounted(isShared: Bool, active: Int, alone: Int, expected: Int) {
         let origin = Origin(host: "a.example", port: 443, isSecure: true)
         origin.isShared = isShared
         origin.active = active
@@ -29,7 +29,7 @@ struct OriginTests {
         (1, 11, 1, 0, 9, .waits), (1, 11, 1, 0, 10, .opens), (1, 12, 2, 2, 10, .waits), (3, 29, 0, 0, 9, .joins),
         (3, 30, 0, 0, 1, .opens),
     ])
-    func roomForAnotherTransfer(
+    func roomDecidesWhetherATransferJoinsOpensOrWaits(
         made: Int, active: Int, opening: Int, connecting: Int, waiting: Int, expected: Origin.Sharing
     ) {
         for alone in [0, 2] {

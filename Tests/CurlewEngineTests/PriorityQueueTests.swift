@@ -53,7 +53,7 @@ struct PriorityQueueTests {
     }
 
     @Test(arguments: UInt64(1)...20)
-    func agreesWithASortedReference(seed: UInt64) {
+    func priorityQueueAgreesWithASortedReference(seed: UInt64) {
         var random = SeededGenerator(seed)
         var line = PriorityQueue<UInt64>()
         var reference: [(priority: Int, ticket: UInt64)] = []

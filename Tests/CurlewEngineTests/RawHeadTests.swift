@@ -7,7 +7,7 @@ import Testing
 
 @Suite("RawHead")
 struct RawHeadTests {
-    @Test func initialValues() {
+    @Test func rawHeadCountersAndMetricsHaveInitialValues() {
         let head = RawHead(bytes: [1, 2], status: 200)
         #expect(head.bytes == [1, 2])
         #expect(head.status == 200)

@@ -56,7 +56,7 @@ struct SlabTests {
     /// Chunks that a slow reader has read are released at once, so that they do not pile up.
     @Test func slabsOfReadChunksReturnToThePool() {
         let pool = SlabPool(size: 8, most: 8)
-        var shared = EngineTransfer.Shared(plan)
+        var shared = EngineTransfer.LockedState(plan)
         shared.isHeadTaken = true
         for byte in UInt8(1)...4 {
             let slab = pool.take()
@@ -114,7 +114,7 @@ struct SlabTests {
         for thread in threads { thread.join() }
     }
 
-    @Test func chunkOfAnArray() {
+    @Test func chunkOfAnArrayReadsItsBytes() {
         let chunk = Chunk([9, 8, 7])
         #expect(chunk.count == 3)
         #expect(chunk.startIndex == 0)
@@ -127,7 +127,7 @@ struct SlabTests {
         #expect(Chunk([]).isEmpty)
     }
 
-    @Test func chunkOfASlab() {
+    @Test func chunkOfASlabReadsItsBytes() {
         let slab = SlabPool(size: 16, most: 32).take()
         _ = append(Array(0..<16), to: slab)
         let chunk = Chunk(slab: slab, offset: 5, count: 4)

@@ -176,7 +176,7 @@ struct SocketTableTests {
 
     /// An idle HTTP/2 connection may receive frames; unsolicited bytes close any other idle connection.
     @Test(arguments: [SocketTable.Version.unknown, .http1, .http2], [readable, writable, curlew_peer_closed])
-    func unexpectedEventsOnIdleConnections(_ version: SocketTable.Version, _ mask: UInt32) throws {
+    func unexpectedEventsCloseIdleConnectionsExceptHTTP2(_ version: SocketTable.Version, _ mask: UInt32) throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         let (near, _, port, opened) = try fixture.connection(to: origin)
@@ -268,7 +268,7 @@ struct SocketTableTests {
     }
 
     /// libcurl closes sockets that never became a connection without notice, and their numbers are reused.
-    @Test(arguments: [false, true]) func vanishedSocketsAreNeverTouched(isTold: Bool) throws {
+    @Test(arguments: [false, true]) func vanishedSocketsAreNeverTouched(isNotified: Bool) throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         let (near, _, _, opened) = try fixture.connection(to: origin)
@@ -276,7 +276,7 @@ struct SocketTableTests {
         fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
         let (other, far) = fixture.pair(isOurs: false)
         #expect(dup2(other, near) == near)
-        if isTold {
+        if isNotified {
             fixture.table.forgetUnconnected(opened)
             #expect(fixture.table.open == 0 && origin.sockets == 0)
         }

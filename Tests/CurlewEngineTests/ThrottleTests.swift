@@ -53,11 +53,11 @@ import Testing
     }
 
     @Test(arguments: [(1, 512), (10_240, 512), (102_400, 5120), (1 << 30, 64 << 10)] as [(UInt64, Int)])
-    func quantumSizes(rate: UInt64, quantum: Int) throws {
+    func quantumSizeFollowsTheRate(rate: UInt64, quantum: Int) throws {
         #expect(try #require(TokenBucket(rate: rate)).quantum == quantum)
     }
 
-    @Test func extremeRates() throws {
+    @Test func extremeRatesAreSupported() throws {
         #expect(TokenBucket(rate: nil) == nil && TokenBucket(rate: .max) == nil)
         var fastest = try #require(TokenBucket(rate: TokenBucket.fastest))
         fastest.take(1 << 30, at: 0)

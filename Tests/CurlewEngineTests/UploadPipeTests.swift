@@ -78,9 +78,9 @@ struct UploadPipeTests {
         #expect(feed.hasCapacity)
         let isOn = Lock(false)
         let producer = Task.immediate {
-            let goesOn = await feed.push([2])
+            let acceptsMore = await feed.push([2])
             isOn.withLock { $0 = true }
-            return goesOn
+            return acceptsMore
         }
         #expect(!isOn.withLock { $0 }, "the pipe is full")
         #expect(!feed.hasCapacity)

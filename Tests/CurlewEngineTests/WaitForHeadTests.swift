@@ -96,7 +96,7 @@ struct WaitForHeadTests {
     }
 
     /// The loop is blocked until the whole response has arrived.
-    @Test func headAndEndInOneLoopTurn() async throws {
+    @Test func headAndEndInOneLoopTurnReachAllWaiters() async throws {
         let bench = try EngineBench()
         for (answer, expected) in [
             (MockResponse.text("hello"), Found.head(200)),

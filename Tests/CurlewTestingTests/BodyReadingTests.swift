@@ -64,7 +64,7 @@ struct BodyReadingTests {
         #expect(server.requests.map(\.bodyText) == ["body", ""])
     }
 
-    @Test func resetAfterReadingAPrefix() throws {
+    @Test func serverResetsAfterReadingAPrefix() throws {
         let server = try MockServer()
         server.on("POST", "/", .status(200).fault(.reset, at: .start), reading: .prefix(3))
         let client = try WireClient(server)
@@ -89,7 +89,7 @@ struct BodyReadingTests {
         #expect(try client.response().text == "body")
     }
 
-    @Test func slowReading() throws {
+    @Test func slowReadingTakesTime() throws {
         let server = try server(.whole.slowly(bytes: 2, every: .milliseconds(15)))
         let client = try WireClient(server)
         let begin = ContinuousClock.now

@@ -16,7 +16,7 @@ struct CertificateTests {
         (TestKey.p256, EVP_PKEY_EC, CInt(256)), (.p384, EVP_PKEY_EC, 384), (.rsa(2048), EVP_PKEY_RSA, 2048),
         (.ed25519, EVP_PKEY_ED25519, 256),
     ])
-    func keysOfAllKinds(key: TestKey, type: CInt, bits: CInt) throws {
+    func keysOfAllKindsAreIssued(key: TestKey, type: CInt, bits: CInt) throws {
         let root = try TestAuthority(key: key)
         let identity = try root.intermediate(CertificateOptions(key: key)).issue(CertificateOptions(key: key))
         for certificate in identity.chain + [root.certificate] {
@@ -39,14 +39,14 @@ struct CertificateTests {
         (SignatureDigest.sha256, NID_ecdsa_with_SHA256, X509_V_OK), (.sha384, NID_ecdsa_with_SHA384, X509_V_OK),
         (.sha512, NID_ecdsa_with_SHA512, X509_V_OK), (.sha1, NID_ecdsa_with_SHA1, X509_V_ERR_CA_MD_TOO_WEAK),
     ])
-    func signaturesWithAllDigests(digest: SignatureDigest, signature: CInt, expected: CInt) throws {
+    func signaturesUseAllDigests(digest: SignatureDigest, signature: CInt, expected: CInt) throws {
         let root = try TestAuthority()
         let identity = try root.issue(CertificateOptions(digest: digest))
         #expect(CertificateFacts(identity.certificate).signature == signature)
         #expect(verdict(identity, root) == expected)
     }
 
-    @Test func weakKeysAndSignatures() throws {
+    @Test func weakKeysAndSignaturesAreRejected() throws {
         let root = try TestAuthority(key: .rsa(2048))
         let small = try root.issue(CertificateOptions(key: .rsa(1024)))
         #expect(verdict(small, root) == X509_V_ERR_EE_KEY_TOO_SMALL)
@@ -57,7 +57,7 @@ struct CertificateTests {
         #expect(try verdict(smallIssuer.issue(), root) == X509_V_ERR_CA_KEY_TOO_SMALL)
     }
 
-    @Test func leafUsagesAndExtensions() throws {
+    @Test func leafUsagesAndExtensionsAreEncoded() throws {
         let root = try TestAuthority()
         func judge(_ options: CertificateOptions) throws -> CInt { try verdict(root.issue(options), root) }
         #expect(try judge(CertificateOptions(extendedKeyUsages: [.clientAuth])) == X509_V_ERR_INVALID_PURPOSE)
@@ -77,7 +77,7 @@ struct CertificateTests {
         #expect(throws: TestingError.self) { try judge(CertificateOptions(extensions: [.init("no identifier")])) }
     }
 
-    @Test func invalidIntermediateAuthorities() throws {
+    @Test func invalidIntermediateAuthoritiesAreRejected() throws {
         let root = try TestAuthority()
         func judge(_ options: CertificateOptions) throws -> CInt {
             try verdict(root.intermediate(options).issue(), root)
@@ -99,7 +99,7 @@ struct CertificateTests {
         #expect(try verdict(expired.issue(), root) == X509_V_ERR_CERT_HAS_EXPIRED)
     }
 
-    @Test func nameConstraints() throws {
+    @Test func nameConstraintsAreEnforced() throws {
         let root = try TestAuthority()
         func judge(_ host: String, _ options: CertificateOptions) throws -> CInt {
             try verdict(root.intermediate(options).issue(hosts: [host]), root)
@@ -139,7 +139,7 @@ struct CertificateTests {
         #expect(throws: TestingError.self) { try root.issue(CertificateOptions(alternativeNames: [.ip("x")])) }
     }
 
-    @Test func renewedAndCrossSignedCertificates() throws {
+    @Test func renewedAndCrossSignedCertificatesKeepTheKey() throws {
         let (root, other) = (try TestAuthority(), try TestAuthority(commonName: "Other Root"))
         let old = try root.issue()
         let new = try root.issue(CertificateOptions(privateKeyPEM: old.privateKeyPEM))
@@ -160,7 +160,7 @@ struct CertificateTests {
         #expect(verdict(old.serving(intermediates: crossed.intermediates), other) == X509_V_OK)
     }
 
-    @Test func encryptedKeysAndPKCS12Files() throws {
+    @Test func encryptedKeysAndPKCS12FilesOpenWithThePassphrase() throws {
         let identity = try TestAuthority().intermediate().issue()
         let pem = try identity.privateKeyPEM(passphrase: "open sesame")
         #expect(pem.hasPrefix("-----BEGIN ENCRYPTED PRIVATE KEY-----"))

@@ -24,7 +24,7 @@ struct FaultTests {
         (MockResponse.Point.start, 0), (.head(7), 7), (.head(9999), headLength), (.body(0), headLength),
         (.body(4), headLength + 4), (.body(9999), headLength + 10), (.end, headLength + 10),
     ])
-    func resetAtEveryPoint(point: MockResponse.Point, count: Int) throws {
+    func resetWorksAtEveryPoint(point: MockResponse.Point, count: Int) throws {
         #expect(try outcome(.reset, at: point) == (count, .reset))
     }
 
@@ -32,7 +32,7 @@ struct FaultTests {
         (MockResponse.Point.start, 0), (.head(0), 0), (.head(20), 20), (.body(4), headLength + 4),
         (.end, headLength + 10),
     ])
-    func closeAtEveryPoint(point: MockResponse.Point, count: Int) throws {
+    func closeWorksAtEveryPoint(point: MockResponse.Point, count: Int) throws {
         #expect(try outcome(.close, at: point) == (count, .fin))
         #expect(try outcome(.cut, at: point) == (count, .fin))
     }
@@ -54,7 +54,7 @@ struct FaultTests {
         (MockResponse.Point.start, 0), (.head(0), 25), (.head(9), 34), (.body(0), 25 + headLength),
         (.body(3), 28 + headLength), (.end, 35 + headLength),
     ])
-    func stallAtEveryPoint(point: MockResponse.Point, before: Int) async throws {
+    func stallWorksAtEveryPoint(point: MockResponse.Point, before: Int) async throws {
         let gate = Gate()
         let server = try MockServer()
         server.on("GET", "/", .text("0123456789").informational(100).fault(.stall(gate), at: point).closing())
@@ -77,7 +77,7 @@ struct FaultTests {
         #expect(try client.rest().bytes == Array("6\r\n012345\r\n4\r\n67".utf8))
     }
 
-    @Test func extraBytesWithinAndAfterABody() throws {
+    @Test func extraBytesAreSentWithinAndAfterABody() throws {
         let server = try MockServer()
         server.on("GET", "/bad", .text("0123").chunked(size: 2).fault(.send(Array("zz\r\n".utf8)), at: .body(2)))
         server.on("GET", "/surplus", .text("ok").fault(.send(Array("surplus".utf8)), at: .end))
@@ -92,7 +92,7 @@ struct FaultTests {
         #expect(try other.exchange("GET", "/surplus").text == "ok")
     }
 
-    @Test func drippingAndPauses() throws {
+    @Test func drippingAndPausesTakeTime() throws {
         let server = try MockServer()
         let drip = MockResponse.text("0123456789").dripping(bytes: 4, every: .milliseconds(20))
         server.on("GET", "/", drip.fault(.pause(.milliseconds(20)), at: .start))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct LifecycleTests {
-    @Test func urlsOfTheServer() throws {
+    @Test func serverURLsContainOriginAndPath() throws {
         let server = try MockServer()
         #expect(server.origin == "http://127.0.0.1:\(server.port)")
         #expect(server.url("a?b") == server.origin + "/a?b" && server.url("/a") == server.origin + "/a")
@@ -132,7 +132,7 @@ struct LifecycleTests {
         #expect(throws: TestingError.self) { try MockServer(options: options) }
     }
 
-    @Test func sixHundredConcurrentConnections() async throws {
+    @Test func sixHundredConcurrentConnectionsAreServed() async throws {
         raiseDescriptorLimit()
         let gate = Gate()
         let server = try MockServer()

@@ -17,7 +17,7 @@ struct MockResponseTests {
         #expect(response.fields.map(\.name) == ["Content-Type", "Content-Length"])
     }
 
-    @Test func jsonBytesAndRedirectResponses() throws {
+    @Test func jsonBytesAndRedirectResponsesAreSent() throws {
         let server = try MockServer()
         server.on("GET", "/json", .json("[1]", status: 201))
         server.on("GET", "/bytes", .bytes([0, 255, 10]))
@@ -85,7 +85,7 @@ struct MockResponseTests {
         #expect(try client.exchange("GET", "/404").status == 404)
     }
 
-    @Test func chunkedResponseWithTrailers() throws {
+    @Test func chunkedResponseEndsWithTrailers() throws {
         let server = try MockServer()
         server.on("GET", "/", .text("0123456789").chunked(size: 4).trailer("X-Sum", "45").trailer("X-End", "yes"))
         let client = try WireClient(server)
@@ -110,7 +110,7 @@ struct MockResponseTests {
         #expect(try client.response().text == "x")
     }
 
-    @Test func bodyDelimitedByClose() throws {
+    @Test func bodyDelimitedByCloseIsSent() throws {
         let server = try MockServer()
         server.on("GET", "/", .text("all of it").untilClose())
         let response = try WireClient(server).exchange("GET", "/")

@@ -30,7 +30,7 @@ struct PatternBodyTests {
 }
 
 struct SHA256StreamTests {
-    @Test func digestOfSeveralUpdates() {
+    @Test func digestCoversSeveralUpdates() {
         var stream = SHA256Stream()
         #expect(stream.hex == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
         stream.update([97])

@@ -75,7 +75,7 @@ struct RequestTests {
         #expect(request.bodyLength == 3_000_000 && request.bodySHA256 == pattern.sha256)
     }
 
-    @Test func http10Request() throws {
+    @Test func http10RequestGetsAnUnchunkedResponse() throws {
         let server = try MockServer { _ in .text("old").chunked() }
         let client = try WireClient(server)
         try client.send("GET / HTTP/1.0\r\n\r\n")

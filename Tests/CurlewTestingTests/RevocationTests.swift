@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct RevocationTests {
     @Test(arguments: [TestKey.p256, .rsa(2048), .ed25519])
-    func revocationListVerdicts(key: TestKey) throws {
+    func revocationListsGetTheExpectedVerdicts(key: TestKey) throws {
         let root = try TestAuthority(key: key)
         let (good, bad) = (try root.issue(), try root.issue())
         func judge(_ identity: TestIdentity, _ lists: TestRevocationList...) -> CInt {
@@ -31,7 +31,7 @@ struct RevocationTests {
     }
 
     @Test(arguments: [TestKey.p256, .rsa(2048), .ed25519])
-    func ocspResponseVerdicts(key: TestKey) throws {
+    func ocspResponsesGetTheExpectedVerdicts(key: TestKey) throws {
         let issuer = try TestAuthority().intermediate(CertificateOptions(key: key))
         let certificate = try issuer.issue().certificate
         func judge(_ response: [UInt8]) -> OCSPVerdict {
@@ -48,7 +48,7 @@ struct RevocationTests {
         #expect(judge([1, 2, 3]) == .unreadable)
     }
 
-    @Test func ocspResponseValidityPeriods() throws {
+    @Test func ocspResponsesHaveValidityPeriods() throws {
         let issuer = try TestAuthority()
         let certificate = try issuer.issue().certificate
         func judge(_ thisUpdate: Duration, _ nextUpdate: Duration?) throws -> OCSPVerdict {
@@ -65,7 +65,7 @@ struct RevocationTests {
         (.delegate, .says(V_OCSP_CERTSTATUS_GOOD)), (.delegateWithoutUsage, .notSigned), (.stranger, .notSigned),
         (.forger, .notSigned),
     ])
-    func ocspResponseSigners(signer: TestAuthority.OCSPSigner, expected: OCSPVerdict) throws {
+    func ocspResponseSignersDecideTheVerdict(signer: TestAuthority.OCSPSigner, expected: OCSPVerdict) throws {
         let issuer = try TestAuthority()
         let certificate = try issuer.issue().certificate
         let response = try issuer.ocspResponse(for: certificate, signer: signer)

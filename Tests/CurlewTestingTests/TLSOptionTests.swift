@@ -16,12 +16,12 @@ struct TLSOptionTests {
         let server = try MockServer(tls: identity, options: options)
         var settings = SecureSettings(authorityPEM: root.certificatePEM, maximumVersion: version)
         for asks in [true, false] {
-            settings.asksForStaple = asks
+            settings.requestsOCSPResponse = asks
             let client = try WireClient(server, tls: settings)
             _ = try client.exchange("GET", "/")
             #expect(client.ocspResponse == (asks ? options.tls.ocspResponse : nil))
         }
-        settings.asksForStaple = true
+        settings.requestsOCSPResponse = true
         let bare = try MockServer(tls: identity)
         let client = try WireClient(bare, tls: settings)
         _ = try client.exchange("GET", "/")
@@ -72,7 +72,7 @@ struct TLSOptionTests {
         #expect(try WireClient(server, tls: settings).exchange("GET", "/").status == 404)
     }
 
-    @Test func cipherOptions() throws {
+    @Test func cipherOptionsLimitTheHandshake() throws {
         let root = try TestAuthority()
         var options = MockServer.Options()
         options.tls.ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256"
@@ -89,7 +89,7 @@ struct TLSOptionTests {
         #expect(throws: TestingError.self) { try MockServer(tls: root.issue(), options: options) }
     }
 
-    @Test func optionalClientCertificate() throws {
+    @Test func optionalClientCertificateIsReported() throws {
         let (root, clients) = (try TestAuthority(), try TestAuthority(commonName: "Clients").intermediate())
         var options = MockServer.Options()
         options.tls.clientAuthority = clients

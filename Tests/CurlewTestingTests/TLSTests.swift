@@ -33,7 +33,7 @@ struct TLSTests {
     }
 
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
-    func sessionResumption(version: Int32) throws {
+    func sessionResumptionFollowsTheOption(version: Int32) throws {
         let authority = try TestAuthority()
         for allows in [true, false] {
             var options = MockServer.Options()
@@ -48,7 +48,7 @@ struct TLSTests {
         }
     }
 
-    @Test func tlsVersionLimits() throws {
+    @Test func tlsVersionLimitsAreEnforced() throws {
         let authority = try TestAuthority()
         var options = MockServer.Options()
         options.tls.minimumVersion = .v1_3
@@ -91,7 +91,7 @@ struct TLSTests {
         }
     }
 
-    @Test func identityProperties() throws {
+    @Test func identityPropertiesMatchTheCertificate() throws {
         let root = try TestAuthority()
         let middle = try root.intermediate()
         let identity = try middle.issue()
@@ -112,7 +112,7 @@ struct TLSTests {
         bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    @Test func requiredClientCertificate() throws {
+    @Test func requiredClientCertificateIsVerified() throws {
         let (root, clients) = (try TestAuthority(), try TestAuthority(commonName: "Clients"))
         var options = MockServer.Options()
         options.tls.clientAuthority = clients
@@ -165,7 +165,7 @@ struct TLSTests {
         #expect(try WireClient(server, tls: settings).exchange("GET", "/").status == 404)
     }
 
-    @Test func largeBodiesInBothDirections() throws {
+    @Test func largeBodiesPassInBothDirections() throws {
         let pattern = PatternBody(seed: 5, length: 5_000_000)
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue())

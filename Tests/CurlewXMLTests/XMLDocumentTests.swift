@@ -45,7 +45,7 @@ struct XMLDocumentTests {
         #expect(Set([first, root.elements[0], root]).count == 2)
     }
 
-    @Test func xpathQueries() throws {
+    @Test func xpathQueriesReturnNodesAndValues() throws {
         let document = try document(text)
         #expect(try document.nodes("//b:book", namespaces: spaces).map { $0["id"] } == ["1", "2"])
         #expect(try document.nodes("//b:book[2] | //b:book[1]", namespaces: spaces).map { $0["id"] } == ["1", "2"])
@@ -85,7 +85,7 @@ struct XMLDocumentTests {
         #expect(throws: XMLError.self) { try document.evaluate("count(//b[count(//b[count(//b) > 1]) > 1])") }
     }
 
-    @Test func serializationToText() throws {
+    @Test func documentIsSerializedToText() throws {
         let document = try document(
             "<?xml version='1.0' encoding='utf-8'?><!DOCTYPE a [<!ENTITY e 'x'>]><a b=\"é&lt;'&quot;\">ü&amp;<b/><![CDATA[<]]></a>"
         )
@@ -114,7 +114,7 @@ struct XMLDocumentTests {
         #expect(try Reading(text).error == error)
     }
 
-    @Test func nodeAndDocumentLimits() throws {
+    @Test func nodeAndDocumentLimitsAreEnforced() throws {
         var limits = XMLLimits()
         limits.nodes = 5
         #expect(try document("<a b=''><c/></a>", limits: limits).root.elements.count == 1)
@@ -151,7 +151,7 @@ struct XMLDocumentTests {
     }
 
     /// Many tasks can read a tree at once without locks.
-    @Test func concurrentReaders() async throws {
+    @Test func concurrentReadersShareADocument() async throws {
         let items = (0..<2000).map { "<i n='\($0)'>t\($0)</i>" }.joined()
         let document = try document("<a>\(items)</a>")
         let expected = document.xml

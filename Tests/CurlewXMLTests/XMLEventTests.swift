@@ -15,7 +15,7 @@ struct XMLEventTests {
         try XMLEvents(limits: limits).events(of: text.utf8)
     }
 
-    @Test func everyKindOfEvent() throws {
+    @Test func everyKindOfEventIsReported() throws {
         let found = try events("<?xml version='1.0'?><?p  c ?><a>x<!-- c --><![CDATA[<&]]>y<b/></a>\n<!--e--><?q?>")
         #expect(
             found == [
@@ -27,7 +27,7 @@ struct XMLEventTests {
     }
 
     /// libxml2 accepts at most 10 MB at once.
-    @Test func longDocumentInOneChunk() throws {
+    @Test func longDocumentInOneChunkIsParsed() throws {
         let text = [UInt8](repeating: 0x78, count: 12 << 20)
         let found = try XMLEvents().events(of: Array("<a>".utf8) + text + Array("</a>".utf8))
         let length = found.reduce(0) { sum, event in
@@ -42,7 +42,7 @@ struct XMLEventTests {
         #expect(error?.kind == .limitExceeded)
     }
 
-    @Test func namespaces() throws {
+    @Test func namespacesAreResolved() throws {
         let found = try events("<x:a xmlns:x='urn:x' xmlns='urn:d' b='1' x:b='2' xml:lang='de'><c xmlns=''/></x:a>")
         guard case .startElement(let tag) = found[0], case .startElement(let inner) = found[1] else {
             Issue.record("\(found)")
@@ -112,7 +112,7 @@ struct XMLEventTests {
     }
 
     /// A document with more names than the table of names can hold.
-    @Test func namesBeyondTheSizeOfTheNameTable() throws {
+    @Test func namesBeyondTheSizeOfTheNameTableAreRead() throws {
         let names = (0..<2000).map { "n\($0)" }
         let body = names.map { "<\($0)/>" }.joined()
         #expect(try Reading("<a>\(body)</a>").tags.dropFirst().map(\.name.local) == names)

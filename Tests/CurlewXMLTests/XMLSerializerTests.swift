@@ -53,7 +53,7 @@ struct XMLSerializerTests {
         #expect(events.count == 2)
     }
 
-    @Test func documentSerializer() async throws {
+    @Test func documentSerializerReturnsADocument() async throws {
         let (server, api) = try api(xml("<feed><title>x</title></feed>", "text/xml; charset=utf-8").chunked(size: 2))
         let document = try await api.get("feed.xml", using: .xmlDocument)
         #expect(try document.string("/feed/title") == "x" && server.requests.count == 1)
@@ -108,7 +108,7 @@ struct XMLSerializerTests {
     }
 
     /// Leaving the loop early ends the transfer, and the server does not send bytes that were not requested.
-    @Test func leavingTheStreamEarly() async throws {
+    @Test func leavingTheStreamEarlyEndsTheTransfer() async throws {
         let item = "<item>\(String(repeating: "x", count: 1000))</item>"
         let body = "<a>" + String(repeating: item, count: 3000) + "</a>"
         let (server, api) = try api(xml(body).chunked())
@@ -140,14 +140,14 @@ struct XMLSerializerTests {
     }
 
     @Test(arguments: [1, 2, 7, 200_000])
-    func eventsOfOtherAsyncSequences(_ size: Int) async throws {
+    func eventsOfOtherAsyncSequencesAreRead(_ size: Int) async throws {
         let text = "<a>" + String(repeating: "<b c='d'/>", count: 10_000) + "</a>"
         var events: [XMLEvent] = []
         for try await event in XMLEvents().events(in: pieces(text, of: size)) { events.append(event) }
         #expect(try events == XMLEvents().events(of: text.utf8) && events.count == 20_002)
     }
 
-    @Test func errorsOfOtherAsyncSequences() async throws {
+    @Test func errorsOfOtherAsyncSequencesAreThrown() async throws {
         var iterator = XMLEvents().events(in: pieces("<a>x</b>", of: 3)).makeAsyncIterator()
         var events: [XMLEvent] = []
         var errors: [any Error] = []

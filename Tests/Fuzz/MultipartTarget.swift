@@ -24,7 +24,7 @@ private func examineRoundTrip(_ bytes: [UInt8], _ boundary: String, step: Int) {
     let line = Array("\n--\(boundary)".utf8)
     guard ByteChunk([0x0A] + bytes).position(of: line, from: 0) == nil else { return }
     let form = MultipartForm([MultipartForm.Part("a", bytes: bytes), MultipartForm.Part("b", "")], boundary: own)
-    guard let joined = form.layout.body.source as? JoinedBody, let body = joined.bytes else { return }
+    guard let joined = form.layout.body.source as? JoinedBody, let body = joined.joinedBytes else { return }
     let reading = Reading(body, boundary, by: step)
     demand(reading.failure == nil && reading.parts.count == 2, "a form is \(reading.failure ?? "other parts")")
     demand(reading.parts[0].1 == bytes && reading.parts[1].1.isEmpty, "a part differs")

@@ -52,7 +52,7 @@ struct LoopTests {
         #expect(error?.kind == .cancelled)
     }
 
-    @Test func breakingOutOfTheStream() async throws {
+    @Test func breakingOutOfTheStreamEndsTheLoop() async throws {
         let transfer = transfer("/long")
         var (heads, chunks) = (0, 0)
         for try await element in transfer.stream {
@@ -123,7 +123,7 @@ struct LoopTests {
         #expect(try await transfer.value.count == Self.pattern.length)
     }
 
-    @Test func asyncSequenceAlgorithms() async throws {
+    @Test func asyncSequenceAlgorithmsWorkOnBytes() async throws {
         let counts = transfer("/long").bytes.map(\.count).filter { $0 > 0 }
         #expect(try await counts.reduce(0, +) == Self.pattern.length)
         let first = try await transfer("/endless").bytes.first { !$0.isEmpty }

@@ -24,7 +24,7 @@ struct TaskTests {
 
     // MARK: Tasks
 
-    @Test func twoHundredConcurrentRequests() async throws {
+    @Test func twoHundredConcurrentRequestsSucceed() async throws {
         let total = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<200 { group.addTask { try await session.data(for: request("/data")).0.count } }
             return try await group.reduce(0, +)
@@ -78,7 +78,7 @@ struct TaskTests {
         #expect(transfer.metrics != nil)
     }
 
-    @Test func taskCancelledBeforeTheRequest() async throws {
+    @Test func taskCancelledBeforeTheRequestThrowsCancelled() async throws {
         let task = Task { () async -> NetworkError.Kind? in
             await gate.wait()
             return await kind { () async throws(NetworkError) in _ = try await session.data(for: request("/data")) }
@@ -161,7 +161,7 @@ struct TaskTests {
     }
 
     @Test(arguments: [true, false], [1, 65_536, 3_000_001])
-    func streamedBodyWithVaryingChunkSizes(hasLength: Bool, count: Int) async throws {
+    func streamedBodyWithVaryingChunkSizesIsSent(hasLength: Bool, count: Int) async throws {
         let pattern = PatternBody(seed: 9, length: count)
         let body = RequestBody.stream(Pieces(pattern: pattern), length: hasLength ? Int64(count) : nil)
         let (answer, _) = try await session.data(for: Request(.put, server.url("/upload"), body: body))
@@ -170,7 +170,7 @@ struct TaskTests {
         #expect(server.violations == [])
     }
 
-    @Test func concurrentStreamedBodies() async throws {
+    @Test func concurrentStreamedBodiesAreSent() async throws {
         let patterns = (1...20).map { PatternBody(seed: UInt64($0), length: $0 * 30_011) }
         try await withThrowingTaskGroup(of: Bool.self) { group in
             for pattern in patterns {

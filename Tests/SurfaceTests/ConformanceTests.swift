@@ -152,7 +152,7 @@ struct ConformanceTests {
         var fieldValue: String { "\(major).\(minor)" }
     }
 
-    @Test func customWireFormat() async throws {
+    @Test func customWireFormatIsUsed() async throws {
         let server = try MockServer { request in
             if request.path == "/odd" { return .text("?").field("Content-Type", "x/y") }
             let body = request.path == "/broken" ? Array("?".utf8) : request.body
@@ -183,7 +183,7 @@ struct ConformanceTests {
         #expect(failed?.kind == .encodingFailed)
     }
 
-    @Test func customResponseSerializers() async throws {
+    @Test func customResponseSerializersAreUsed() async throws {
         let server = try MockServer { request in
             switch request.path {
             case "/table": .text("a,b\nc").field("Content-Type", "text/csv; header=absent")
@@ -215,7 +215,7 @@ struct ConformanceTests {
         #expect(server.requests.last?.field("Accept") == "application/x-wrapped")
     }
 
-    @Test func customStreamSerializer() async throws {
+    @Test func customStreamSerializerIsUsed() async throws {
         let bytes: [UInt8] = [0, 1, 7, 0, 0, 1, 0] + [UInt8](repeating: 9, count: 256)
         let server = try MockServer { request in
             switch request.path {
@@ -236,7 +236,7 @@ struct ConformanceTests {
         }
     }
 
-    @Test func wrappedAPIClient() async throws {
+    @Test func wrappedAPIClientProvidesAllCalls() async throws {
         let server = try MockServer { _ in .json(#"{"id": 1, "name": "Ada"}"#) }
         let api = Versioned(inner: Client(try BaseURL(server.origin)))
         let user: User = try await api.get("users/\(1)")
@@ -250,7 +250,7 @@ struct ConformanceTests {
         #expect(await api.counter.values == 3)
     }
 
-    @Test func endpointWithCustomProblem() async throws {
+    @Test func endpointWithCustomProblemThrowsIt() async throws {
         let server = try MockServer()
         server.on(
             "PATCH", "/users/1",
@@ -267,7 +267,7 @@ struct ConformanceTests {
         #expect(server.requests.map(\.bodyText) == ["name=Ada", "name=Ada", "name=Ada"])
     }
 
-    @Test func customHeaderValue() async throws {
+    @Test func customHeaderValueIsSent() async throws {
         let server = try MockServer { _ in .status(204) }
         let api = Client(try BaseURL(server.origin)).with {
             $0.fields["X-Version"] = Version(major: 1, minor: 0).fieldValue

@@ -8,7 +8,7 @@ import Testing
 // snippet assumes.
 
 @Suite struct QuerySnippets {
-    @Test func queryEncoderSnippet() throws {
+    @Test func queryEncoderSnippetEncodesAValue() throws {
         struct Search: Encodable { var text: String, tags: [String], near: [String: Double] }
         let search = Search(text: "tea & cake", tags: ["b", "a"], near: ["lat": 48.2])
         let query = try Request.QueryEncoder().encode(search)
@@ -19,14 +19,15 @@ import Testing
         #expect(spaced == "near.lat=48.2&tags=b,a&text=tea+%26+cake")
     }
 
-    @Test(arguments: ["tea"]) func querySnippet(_ term: String) throws {
+    @Test(arguments: ["tea"]) func querySnippetEncodesPairs(_ term: String) throws {
         var query: Request.Query = ["q": term, "page": 2, "tags": ["new", "used"], "seller": nil]
         query.append("q", "and this")
         let text = try query.merging(.percentEncoded("raw=%2F")).text(Request.QueryEncoder())
         #expect(text == "page=2&q=tea&q=and%20this&seller&tags%5B%5D=new&tags%5B%5D=used&raw=%2F")
     }
 
-    @Test(arguments: [("secret", "token")]) func credentialSnippet(_ password: String, _ token: String) throws {
+    @Test(arguments: [("secret", "token")])
+    func credentialSnippetSetsAuthorization(_ password: String, _ token: String) throws {
         var request: Request = "https://h/"
         request.fields[.authorization] = try Credential.basic("anna", password).fieldValue
         request.fields[.authorization] = Credential.bearer(token).fieldValue
@@ -34,7 +35,7 @@ import Testing
         #expect(request.fields[.authorization] == "Bearer token" && api.fields == ["Authorization": "Bearer token"])
     }
 
-    @Test func invalidCredentialSnippet() throws {
+    @Test func invalidCredentialSnippetCatchesTheError() throws {
         let (user, password) = ("anna:", "secret")
         var credential: Credential?
         do {

@@ -65,7 +65,7 @@ private func snippetOfJSONArrayBody(_ api: JSONClient, _ rows: [[String: Int]]) 
 
 @Suite(.timeLimit(.minutes(5)))
 struct FramerTests {
-    @Test func customFraming() async throws {
+    @Test func customFramingIsRead() async throws {
         let server = try MockServer { _ in .bytes(Array("one\0two\0\0three".utf8)).chunked(size: 2) }
         let api = Client(try BaseURL(server.url("/")), session: Session())
         var records: [String] = []
@@ -73,7 +73,7 @@ struct FramerTests {
         #expect(records == ["one", "two", ""])
     }
 
-    @Test func customFramingError() async throws {
+    @Test func customFramingErrorIsThrown() async throws {
         let server = try MockServer { _ in .bytes([UInt8](repeating: 7, count: 100_000)) }
         let api = Client(try BaseURL(server.url("/")), session: Session())
         let error = await #expect(throws: NetworkError.self) {
@@ -83,7 +83,7 @@ struct FramerTests {
     }
 
     /// Event sources are available on every `APIClient`.
-    @Test func eventSourceOfAnyAPIClient() async throws {
+    @Test func eventSourceWorksWithAnyAPIClient() async throws {
         let server = try MockServer()
         let events = MockResponse.status(200, [("Content-Type", "text/event-stream")], body: Array("data:a\n\n".utf8))
         server.on("GET", "/x", inOrder: [events, .status(204)])

@@ -46,7 +46,7 @@ struct TenJobsTests {
         }
     }
 
-    @Test func commonClientTasks() async throws {
+    @Test func commonClientTasksWork() async throws {
         let server = try server()
         let api = Client(try BaseURL(server.origin))
         let (name, secret) = ("ada", "s")
@@ -86,7 +86,7 @@ struct TenJobsTests {
     }
 
     /// A download with progress and a checked digest, possibly begun by an earlier process.
-    @Test func downloadWithProgressAndChecksum() async throws {
+    @Test func downloadReportsProgressAndChecksTheDigest() async throws {
         let video = PatternBody(seed: 4, length: 300_000)
         let folder = FileManager.default.temporaryDirectory.appending(path: "ten-jobs-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -102,7 +102,7 @@ struct TenJobsTests {
         #expect(try [UInt8](Data(contentsOf: URL(filePath: file.path))) == video.bytes)
     }
 
-    @Test func concurrentCallsAndMainActorModel() async throws {
+    @Test func concurrentCallsAndMainActorModelWork() async throws {
         let server = try server()
         let api = Client(try BaseURL(server.origin))
         async let first: User = api.get("users/42")

@@ -73,7 +73,7 @@ func snippetOfXMLDocumentSerializer(_ api: JSONClient) async throws {
 /// Tests of both XML serializers through the public module.
 @Suite(.timeLimit(.minutes(5)))
 struct XMLSurfaceTests {
-    @Test func documentAndEventSerializers() async throws {
+    @Test func documentAndEventSerializersReadAFeed() async throws {
         let feed = "<feed xmlns='http://www.w3.org/2005/Atom'><entry><title>One</title></entry><entry/></feed>"
         let server = try MockServer { _ in
             .bytes(Array(feed.utf8)).field("Content-Type", "application/atom+xml")

@@ -25,7 +25,7 @@ extension ChallengeAuthentication {
             public var description: String { rawValue.escapingControls }
         }
 
-        /// The method of authentication that the server asks for.
+        /// The method of authentication that the server requires.
         public let scheme: Scheme
         /// The parameters of the scheme, by names in lower case; the first value of a name that occurs twice.
         public let parameters: [String: String]

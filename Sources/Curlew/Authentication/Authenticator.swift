@@ -56,8 +56,8 @@ extension Authenticator {
 }
 
 extension Interception.Context {
-    /// Returns whether a request goes to the origin (RFC 6454 §4: scheme, host and port) of the transfer's own request,
-    /// so that it may carry the credentials meant for that origin.
+    /// Returns whether a request has the origin (RFC 6454 §4: scheme, host and port) of the transfer's own request, so
+    /// that it may carry the credentials meant for that origin.
     ///
     /// The result is false from the first redirect to another origin on, even for a redirect back to the first origin,
     /// because another server has chosen the URL by then. It is also false for a request that must be sent without
@@ -78,7 +78,7 @@ extension Request {
     ///   - secret: The kind of secret, in the plural, for the message.
     ///   - allowsPlainHTTP: Whether the caller has allowed plain http.
     ///   - option: The code with which the caller allows it, for the hint.
-    ///   - head: The response that asks for the secret; nil when it is sent without a challenge.
+    ///   - head: The response that requires the secret; nil when the secret is sent without a challenge.
     /// - Throws: `NetworkError` of kind `invalidRequest` for an http URL of another machine.
     package func refusePlainHTTP(
         for secret: String, unless allowsPlainHTTP: Bool, option: String, askedBy head: ResponseHead? = nil

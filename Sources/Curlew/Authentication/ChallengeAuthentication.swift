@@ -56,7 +56,7 @@ extension ChallengeAuthentication.Context: CustomStringConvertible, CustomReflec
 ///
 /// The closure is called for the challenges of each 401, one after the other in the server's order, and again when its
 /// decision led to a refusal; at most ten times in an attempt, after which the 401 is the result. The closure may run
-/// long, for instance to ask a person for a password. Its time counts for the transfer's `timeouts.total`. When the
+/// long, for instance to prompt a user for a password. Its time counts for the transfer's `timeouts.total`. When the
 /// transfer is cancelled, or its session closes, the wait ends at once and the closure's task is cancelled; the
 /// transfer does not wait for the closure to return.
 ///
@@ -107,7 +107,7 @@ public struct ChallengeAuthentication: Authenticator {
         while response.head.status == .unauthorized, !request.body.isConsumed {
             let known = ChallengeAuthentication.Context(
                 request: request, response: response.head, failures: failures,
-                origin: ProtectedPlace(try request.target()).origin)
+                origin: ProtectedResource(try request.target()).origin)
             guard let authenticator = try await answer(known, context, &questions) else { return response }
             if let authenticator = authenticator as? any ChallengeResponder {
                 response = try await authenticator.response(to: request, after: response, next: next)

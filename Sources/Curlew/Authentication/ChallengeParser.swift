@@ -134,7 +134,8 @@ struct ChallengeParser {
 
     /// Reads a value without quotes, up to white space or a comma.
     ///
-    /// It accepts more than the tokens of the grammar, since servers send Base64 nonces and paths without quotes.
+    /// The method accepts more than the tokens of the grammar, since servers send Base64 nonces and paths without
+    /// quotes.
     private mutating func bareValue() -> [UInt8] {
         Array(run { !$0.isLinearSpace && $0 != UInt8(ascii: ",") })
     }

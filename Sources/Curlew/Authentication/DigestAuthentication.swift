@@ -3,7 +3,7 @@
 
 /// Proves knowledge of a password without sending it (RFC 7616; RFC 2069 for servers that support only that).
 ///
-/// The first request is sent without proof and is sent again when the server asks for proof; from then on each request
+/// The first request is sent without proof and is sent again when the server requires proof; from then on each request
 /// in the same protection space has proof at once, also when many are sent at the same time. One value serves any
 /// number of servers, and its copies share the state for them, so create one and keep it. It responds to every server
 /// that a request is addressed to: as the authenticator of a client, to the client's own server; as that of a session,
@@ -15,9 +15,9 @@
 ///   and bodies are not compressed.
 /// - A nonce that the server calls stale is replaced by its new one. A refusal of a digest for another reason means
 ///   that the password is wrong: the 401 is the result.
-/// - A request whose body can be read only once asks the server before it sends the body (`Expect: 100-continue`), and
-///   so does a request with a body of at least 64 KiB to a server about which nothing is known yet. If the body has
-///   been used up, as happens over HTTP/2, the 401 is the result.
+/// - A request whose body can be read only once waits for the server's consent before it sends the body (`Expect:
+///   100-continue`), and so does a request with a body of at least 64 KiB to a server about which nothing is known yet.
+///   If the body has been used up, as happens over HTTP/2, the 401 is the result.
 /// - The server's own proof (`rspauth`) is ignored: TLS authenticates servers.
 /// - A digest is also sent over http: it does not contain the password, although a weak password can be guessed from
 ///   it.
@@ -56,11 +56,11 @@ public struct DigestAuthentication: Authenticator {
     }
 }
 
-/// Sends a name and a password in the scheme that a server asks for: Digest wherever it is offered, else Basic.
+/// Sends a name and a password in the scheme that a server requires: Digest wherever it is offered, else Basic.
 ///
 /// Basic credentials are sent only over TLS or to this machine, so that a server of an http URL cannot obtain the
-/// password by asking for Basic. If such a server offers only Basic, the request fails with `.invalidRequest` unless
-/// `allowsPlainHTTP` is true. The scheme that a server asks for is remembered, and later requests send credentials at
+/// password by requiring Basic. If such a server offers only Basic, the request fails with `.invalidRequest` unless
+/// `allowsPlainHTTP` is true. The scheme that a server requires is remembered, and later requests send credentials at
 /// once. See ``DigestAuthentication`` for everything else.
 ///
 /// ```swift
@@ -127,7 +127,7 @@ extension Interceptor where Self == DigestAuthentication {
 }
 
 extension Interceptor where Self == PasswordAuthentication {
-    /// Sends a name and a password in the scheme that a server asks for.
+    /// Sends a name and a password in the scheme that a server requires.
     ///
     /// - Parameters:
     ///   - user: The name.

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Sends a name and a password in the scheme that each server asks for; the loop around ``ProtectionSpaces``.
+/// Sends a name and a password in the scheme that each server requires; the loop around ``ProtectionSpaces``.
 struct PasswordExchange: Sendable {
     /// A challenge that this client can meet.
     private enum Choice {
@@ -38,9 +38,9 @@ struct PasswordExchange: Sendable {
         self.spaces = spaces
     }
 
-    /// Returns the response to a request, sent with the credentials that the server asks for.
+    /// Returns the response to a request, sent with the credentials that the server requires.
     ///
-    /// - Parameter refusal: The response that asks for credentials, if it has already arrived.
+    /// - Parameter refusal: The response that requires credentials, if it has already arrived.
     func response(
         to request: Request, _ next: Interception.Next, after refusal: IncomingResponse? = nil
     ) async throws -> IncomingResponse {
@@ -50,8 +50,8 @@ struct PasswordExchange: Sendable {
         }
         try check(request)
         let target = try request.target()
-        let place = ProtectedPlace(target)
-        var proof = refusal == nil ? spaces.known(at: place) : nil
+        let resource = ProtectedResource(target)
+        var proof = refusal == nil ? spaces.useProof(for: resource) : nil
         var response: IncomingResponse
         if let refusal {
             response = refusal
@@ -61,13 +61,13 @@ struct PasswordExchange: Sendable {
         var responses = 0
         while true {
             guard response.head.status == .unauthorized else {
-                if let proof { spaces.accepted(proof, at: place, next: response.head.nextNonce) }
+                if let proof { spaces.accepted(proof, for: resource, next: response.head.nextNonce) }
                 return response
             }
             guard let choice = choice(of: response.head.challenges),
                 shouldRespond(choice, after: proof, responses)
             else {
-                if let proof { spaces.refused(proof, at: place) }
+                if let proof { spaces.refused(proof, for: resource) }
                 return response
             }
             if request.body.isConsumed { return response }
@@ -77,7 +77,7 @@ struct PasswordExchange: Sendable {
                     option: ".password(…, allowsPlainHTTP: true)", askedBy: response.head)
             }
             responses += 1
-            proof = begin(choice, at: place)
+            proof = begin(choice, for: resource)
             let repeated = try await adding(proof: proof, to: request, target)
             await response.discard()
             response = try await next(repeated)
@@ -107,10 +107,10 @@ struct PasswordExchange: Sendable {
         }
     }
 
-    private func begin(_ choice: Choice, at place: ProtectedPlace) -> PasswordProof {
+    private func begin(_ choice: Choice, for resource: ProtectedResource) -> PasswordProof {
         switch choice {
-        case .basic(let realm): spaces.beginBasic(realm, at: place)
-        case .digest(let challenge): .digest(spaces.begin(challenge, at: place))
+        case .basic(let realm): spaces.beginBasic(realm, for: resource)
+        case .digest(let challenge): .digest(spaces.begin(challenge, for: resource))
         }
     }
 

@@ -5,7 +5,7 @@ internal import CurlewEngine
 internal import CurlewSupport
 
 /// The origin and path of a request, which determine its protection space (RFC 9110 §11.5).
-struct ProtectedPlace: Sendable, Hashable {
+struct ProtectedResource: Sendable, Hashable {
     let origin: String
     let path: String
 
@@ -88,24 +88,24 @@ final class ProtectionSpaces: Sendable {
 
     // MARK: Proving
 
-    /// Returns the proof that is most likely to be accepted at a place, and counts a use of its nonce; nil when nothing
-    /// is known about the place.
-    func known(at place: ProtectedPlace) -> PasswordProof? {
+    /// Returns the proof that is most likely to be accepted for a resource, and counts a use of its nonce; nil when
+    /// nothing is known about the resource.
+    func useProof(for resource: ProtectedResource) -> PasswordProof? {
         let clientNonce = makeClientNonce()
         return state.withLock { state in
-            guard let key = state.openSpace(at: place) else { return nil }
+            guard let key = state.openSpace(for: resource) else { return nil }
             return state.use(key, clientNonce)
         }
     }
 
     /// Returns the proof for a Digest challenge that has arrived.
-    func begin(_ challenge: DigestChallenge, at place: ProtectedPlace) -> NonceUse {
+    func begin(_ challenge: DigestChallenge, for resource: ProtectedResource) -> NonceUse {
         let clientNonce = makeClientNonce()
         return state.withLock { state in
-            let key = Key(origin: place.origin, realm: challenge.realm)
+            let key = Key(origin: resource.origin, realm: challenge.realm)
             var space = state.spaces[key] ?? Space()
             space.challenge = challenge
-            space.prefixes = challenge.prefixes(at: place.origin)
+            space.prefixes = challenge.prefixes(at: resource.origin)
             let known = space.nonces.firstIndex { $0.value == challenge.nonce }
             let nonce = known.map { space.nonces.remove(at: $0) }
             space.add(nonce ?? Nonce(value: challenge.nonce, first: challenge.nonce, firstClient: clientNonce))
@@ -115,9 +115,9 @@ final class ProtectionSpaces: Sendable {
     }
 
     /// Returns the proof for a Basic challenge.
-    func beginBasic(_ realm: String, at place: ProtectedPlace) -> PasswordProof {
+    func beginBasic(_ realm: String, for resource: ProtectedResource) -> PasswordProof {
         state.withLock { state in
-            let key = Key(origin: place.origin, realm: realm)
+            let key = Key(origin: resource.origin, realm: realm)
             var space = state.spaces[key] ?? Space()
             if space.challenge != nil { space = Space() }
             state.spaces[key] = space
@@ -131,13 +131,13 @@ final class ProtectionSpaces: Sendable {
     /// Records that the server accepted a proof.
     ///
     /// - Parameter next: The nonce to use from now on, if the server sent one (RFC 7616 §3.5).
-    func accepted(_ proof: PasswordProof, at place: ProtectedPlace, next: String? = nil) {
+    func accepted(_ proof: PasswordProof, for resource: ProtectedResource, next: String? = nil) {
         state.withLock { state in
-            let key = Key(origin: place.origin, realm: proof.realm)
+            let key = Key(origin: resource.origin, realm: proof.realm)
             guard var space = state.spaces[key] else { return }
             space.isOpen = true
-            if case .basic = proof, !space.prefixes.contains(where: place.path.hasPrefix) {
-                space.prefixes = Array((space.prefixes + [place.folder]).suffix(Self.maximumPrefixes))
+            if case .basic = proof, !space.prefixes.contains(where: resource.path.hasPrefix) {
+                space.prefixes = Array((space.prefixes + [resource.folder]).suffix(Self.maximumPrefixes))
             }
             if case .digest(let nonceUse) = proof, let next, !space.nonces.contains(where: { $0.value == next }) {
                 // A session keeps the secret that it started with (RFC 7616 §3.4.2).
@@ -148,9 +148,9 @@ final class ProtectionSpaces: Sendable {
     }
 
     /// Forgets a realm whose proof was refused, unless the server has sent a newer nonce since.
-    func refused(_ proof: PasswordProof, at place: ProtectedPlace) {
+    func refused(_ proof: PasswordProof, for resource: ProtectedResource) {
         state.withLock { state in
-            let key = Key(origin: place.origin, realm: proof.realm)
+            let key = Key(origin: resource.origin, realm: proof.realm)
             if case .digest(let nonceUse) = proof, state.spaces[key]?.nonces.last?.value != nonceUse.nonce { return }
             state.spaces[key] = nil
         }
@@ -165,11 +165,11 @@ extension ProtectionSpaces.Space {
 }
 
 extension ProtectionSpaces.State {
-    /// Returns the realm that most likely covers a place: the longest prefix of its path, then the latest use.
-    fileprivate func openSpace(at place: ProtectedPlace) -> ProtectionSpaces.Key? {
+    /// Returns the realm that most likely covers a resource: the longest prefix of its path, then the latest use.
+    fileprivate func openSpace(for resource: ProtectedResource) -> ProtectionSpaces.Key? {
         var best: (key: ProtectionSpaces.Key, length: Int, usedAt: UInt64)?
-        for (key, space) in spaces where key.origin == place.origin && space.isOpen {
-            let lengths = space.prefixes.filter(place.path.hasPrefix).map(\.utf8.count)
+        for (key, space) in spaces where key.origin == resource.origin && space.isOpen {
+            let lengths = space.prefixes.filter(resource.path.hasPrefix).map(\.utf8.count)
             guard let length = lengths.max() else { continue }
             if let best, (best.length, best.usedAt) > (length, space.usedAt) { continue }
             best = (key, length, space.usedAt)
@@ -215,9 +215,9 @@ extension DigestChallenge {
     /// Returns the path prefixes at an origin that the challenge covers: "/" unless it lists some.
     fileprivate func prefixes(at origin: String) -> [String] {
         guard let domain else { return ["/"] }
-        return domain.compactMap { place in
-            if place.hasPrefix("/") { return place }
-            guard let target = try? RequestTarget(place), ProtectedPlace(target).origin == origin else { return nil }
+        return domain.compactMap { uri in
+            if uri.hasPrefix("/") { return uri }
+            guard let target = try? RequestTarget(uri), ProtectedResource(target).origin == origin else { return nil }
             return target.path
         }
     }

@@ -20,11 +20,11 @@ struct TokenMachine {
 
     enum Decision: Hashable {
         case use(Held)
-        /// Like `use`; in addition the caller has to start a refresh, for which no request waits.
+        /// The caller uses the token and starts a refresh, for which no request waits.
         case useAndRefresh(Held)
         /// A refresh is in progress, and its end resumes the waiter.
         case wait
-        /// Like `wait`; in addition the caller has to start the refresh.
+        /// The caller starts a refresh, and its end resumes the waiter.
         case waitAndRefresh
         /// The refresh in progress takes too long.
         case fail

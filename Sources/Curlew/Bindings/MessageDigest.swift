@@ -5,7 +5,7 @@ internal import CurlewShims
 
 /// A cryptographic digest of bytes that arrive in pieces, computed by OpenSSL.
 ///
-/// It may be used by one task or thread at a time.
+/// One task or thread at a time may use a digest.
 package final class MessageDigest {
     /// A digest algorithm, by the name in OpenSSL's providers.
     package struct Algorithm: Sendable, Hashable {

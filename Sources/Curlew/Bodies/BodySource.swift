@@ -13,6 +13,12 @@ protocol BodySource: Sendable {
     var canReplay: Bool { get }
     /// Whether the source can be read only once, and reading has begun.
     var isConsumed: Bool { get }
+    /// The bytes of a source in memory; nil for every other source.
+    var bytes: [UInt8]? { get }
+    /// Whether the source is a file that does not exist.
+    var isMissing: Bool { get }
+    /// The reason why the source cannot be sent; nil for a source that can.
+    var flaw: JoinedBody.Flaw? { get }
     /// The source as a shell command reads it.
     var shellInput: ShellInput { get }
     /// Whether the source refers to a descriptor that the caller owns.
@@ -47,6 +53,9 @@ enum ShellInput {
 
 extension BodySource {
     var isConsumed: Bool { false }
+    var bytes: [UInt8]? { nil }
+    var isMissing: Bool { false }
+    var flaw: JoinedBody.Flaw? { nil }
     var needsOwnDescriptor: Bool { false }
 
     func upload() throws(SourceFailure) -> TransferPlan.Upload { try open().upload() }
@@ -61,6 +70,7 @@ struct BytesBody: BodySource {
 
     var length: Int64? { Int64(content.count) }
     var canReplay: Bool { true }
+    var bytes: [UInt8]? { content }
     var shellInput: ShellInput { .bytes(content) }
 
     func open() -> BodyPiece { BodyPiece(.bytes(content)) }

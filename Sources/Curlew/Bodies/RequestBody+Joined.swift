@@ -62,7 +62,7 @@ extension JoinedBody: BodySource {
     var needsOwnDescriptor: Bool { pieces.contains(where: \.body.needsOwnDescriptor) }
 
     /// The whole body, or nil unless every piece is bytes in memory or empty.
-    var bytes: [UInt8]? {
+    var joinedBytes: [UInt8]? {
         var bytes: [UInt8] = []
         for piece in pieces where !piece.body.isNone {
             guard let own = piece.body.bytes else { return nil }
@@ -72,7 +72,7 @@ extension JoinedBody: BodySource {
     }
 
     var shellInput: ShellInput {
-        if let bytes { return .bytes(bytes) }
+        if let joinedBytes { return .bytes(joinedBytes) }
         return .sequence(pieces.map { $0.body.source?.shellInput ?? .bytes([]) }, length: length)
     }
 
@@ -80,7 +80,7 @@ extension JoinedBody: BodySource {
     func open() -> BodyPiece { BodyPiece(.bytes([])) }
 
     func upload() throws(SourceFailure) -> TransferPlan.Upload {
-        if let length, length < Self.small, let bytes {
+        if let length, length < Self.small, let bytes = joinedBytes {
             lengths.begin(pieces.map(\.body.length))
             return .bytes(bytes)
         }
@@ -105,7 +105,7 @@ extension JoinedBody: BodySource {
 
 extension RequestBody {
     /// The reason why a joined body cannot be sent; nil for every other body.
-    var flaw: JoinedBody.Flaw? { (source as? JoinedBody)?.flaw }
+    var flaw: JoinedBody.Flaw? { source?.flaw }
 
     /// The name of the first part that can be read only once; nil for a body without parts.
     package var nonReplayablePart: String? {
@@ -116,7 +116,7 @@ extension RequestBody {
     ///
     /// - Parameter otherwise: An alternative remedy, which completes the sentence.
     package func replayHint(or otherwise: String) -> String {
-        let part = nonReplayablePart.map { " It is \($0) that can be read only once." } ?? ""
+        let part = nonReplayablePart.map { " Replace \($0), which can be read only once." } ?? ""
         return "Give a body that can be replayed, or \(otherwise)." + part
     }
 

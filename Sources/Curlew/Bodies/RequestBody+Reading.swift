@@ -59,7 +59,7 @@ extension RequestBody {
     }
 
     /// Whether the body is a file that does not exist.
-    package var isMissingFile: Bool { (source as? FileBody)?.isMissing ?? false }
+    package var isMissingFile: Bool { source?.isMissing ?? false }
 }
 
 extension NetworkError {

@@ -91,7 +91,7 @@ public struct RequestBody: Sendable {
 
 extension RequestBody {
     /// The bytes of a body in memory; nil for other bodies, and without a body.
-    package var bytes: [UInt8]? { (source as? BytesBody)?.content }
+    package var bytes: [UInt8]? { source?.bytes }
 
     /// Converts the body to the engine's upload type.
     /// - Throws: `SourceFailure` when the file or descriptor cannot be read.

@@ -66,7 +66,7 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
 
     /// Returns the start of a refused response's body, and the error that ended the read.
     ///
-    /// It reads up to `NetworkError.errorBodyLimit` bytes for at most `refusalTimeout`.
+    /// The method reads up to `NetworkError.errorBodyLimit` bytes for at most `refusalTimeout`.
     private nonisolated(nonsending) func startOfBody() async -> (Data, NetworkError?) {
         let run = token.run
         let timeout = Task {

@@ -6,7 +6,7 @@ internal import FoundationEssentials
 extension Session {
     /// Sends a request and decodes its response.
     ///
-    /// A client adds a base URL and shared settings; a single absolute URL needs none:
+    /// A client adds a base URL and shared settings; a single absolute URL needs no client:
     ///
     /// ```swift
     /// let user = try await Session.shared.value(for: "https://api.example.com/users/7", as: User.self)

@@ -19,7 +19,7 @@ final class DecodingPolicy: Sendable {
 
 /// The decoding of one body, which its reader drives step by step; cancellation, timeouts and limits end it early.
 final class BodyDecoding: @unchecked Sendable {
-    // Safe because one task at a time runs a step, inside a reader's turn or a lock; the decodedCount has its own lock.
+    // Safe because one task at a time runs a step, inside a reader's turn or a lock; `decodedCount` has its own lock.
 
     /// The names of the codings to decode, as in the response.
     let encoding: String
@@ -118,7 +118,7 @@ final class BodyDecoding: @unchecked Sendable {
         let length = Duration.nanoseconds(Int64(clamping: total &+ engine.plan.offset))
         throw NetworkError(
             .timedOut, phase: .decoding,
-            "The body was not decoded within \(NetworkError.limit("total", length, of: request)).",
+            "The body was not decoded within \(NetworkError.limit(.total, length, of: request)).",
             hint: "\(ByteCount(decodedBytes)) were decoded by then.")
     }
 
@@ -170,10 +170,10 @@ final class CollectedDecoding: Sendable {
     /// - Throws: The errors of ``BodyDecoding/step()`` and ``BodyDecoding/finish()``; the same error for every call,
     ///   except for `cancelled`.
     func value() async throws(NetworkError) -> Data {
-        var turn = Turn()
+        var timeslice = Timeslice()
         while true {
             if let result = state.withLock({ advance(&$0) }) { return try result.get() }
-            await turn.yieldIfOver()
+            await timeslice.yieldIfOver()
         }
     }
 

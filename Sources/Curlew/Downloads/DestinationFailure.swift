@@ -34,7 +34,7 @@ extension DownloadDestination {
             /// The directory of a store, or a file in it, belongs to another user, is writable by others, is a symbolic
             /// link, or is a file with more than one hard link (EPERM).
             case foreignStore
-            /// The name is too long, that of the part file included (ENAMETOOLONG).
+            /// The name of the file, or of its part file, is too long (ENAMETOOLONG).
             case nameTooLong
             /// Any other error; `errno` has its number.
             case other

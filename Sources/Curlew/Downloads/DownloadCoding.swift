@@ -15,7 +15,7 @@ extension IncomingResponse {
     var unacceptedCoding: NetworkError {
         NetworkError(
             .unsupported, phase: .validating,
-            "The server sent the file in a content coding, which the download did not ask for.",
+            "The server sent the file in a content coding, which the download did not request.",
             hint: "Set options.decompression to .off to keep the bytes as received, or Accept-Encoding to allow it.",
             request: request, response: head)
     }

@@ -6,7 +6,7 @@ internal import CurlewEngine
 extension DownloadDestination {
     /// The destination with absolute paths, which stay valid when the process changes its working directory.
     var absolute: DownloadDestination {
-        switch place {
+        switch location {
         case .file(let path): .file(Self.absolute(path))
         case .directory(let path): .directory(DiskFile.absolute(path))
         case .choosing(let choose): .choosing { Self.absolute(try choose($0)) }

@@ -9,32 +9,34 @@
 /// try await session.download("https://example.com/7", to: .choosing { "/srv/\($0.contentLength ?? 0).bin" })
 /// ```
 public struct DownloadDestination: Sendable {
-    enum Place: Sendable {
+    enum Location: Sendable {
         case file(String)
         case directory(String)
         case choosing(@Sendable (ResponseHead) throws -> String)
     }
 
-    let place: Place
+    let location: Location
 
     /// A file at a path.
-    public static func file(_ path: String) -> DownloadDestination { DownloadDestination(place: .file(path)) }
+    public static func file(_ path: String) -> DownloadDestination { DownloadDestination(location: .file(path)) }
 
     /// A file in a directory, with the name that the server suggests (``ResponseHead/suggestedFilename``).
-    public static func directory(_ path: String) -> DownloadDestination { DownloadDestination(place: .directory(path)) }
+    public static func directory(_ path: String) -> DownloadDestination {
+        DownloadDestination(location: .directory(path))
+    }
 
     /// A file at the path that a closure returns for the response's head; an error of the closure ends the download.
     public static func choosing(_ path: @escaping @Sendable (ResponseHead) throws -> String) -> DownloadDestination {
-        DownloadDestination(place: .choosing(path))
+        DownloadDestination(location: .choosing(path))
     }
 
     /// Returns the path of the part file; nil when the path depends on the response.
     func part(of url: String) -> String? {
-        switch place {
+        switch location {
         case .file(let path): return path + ".part"
         case .directory(let directory):
             let name = FileName.ofPath(of: url) ?? "download"
-            // Several resources may have the same name, so a digest of the whole URL tells them apart.
+            // Several resources may have the same name, so a digest of the whole URL distinguishes them.
             let digest = MessageDigest.digest(.sha256, of: url.utf8) ?? []
             return joined(directory, "\(name).\(digest.prefix(4).hexadecimal).part")
         case .choosing: return nil
@@ -42,13 +44,13 @@ public struct DownloadDestination: Sendable {
     }
 
     /// The path of the file; nil when the path depends on the response.
-    var path: String? { if case .file(let path) = place { path } else { nil } }
+    var path: String? { if case .file(let path) = location { path } else { nil } }
 
     /// Returns the path of the file for a part file that was found, using the file name in the part's note.
     ///
     /// The directory may have moved since the note was written, so only the note's file name counts.
     func path(for note: ResumeToken) -> String {
-        guard case .directory(let directory) = place else { return path ?? note.destination }
+        guard case .directory(let directory) = location else { return path ?? note.destination }
         let start = note.destination.utf8.lastIndex(of: UInt8(ascii: "/")).map {
             note.destination.utf8.index(after: $0)
         }
@@ -59,7 +61,7 @@ public struct DownloadDestination: Sendable {
     ///
     /// - Throws: The error of the closure of `.choosing`.
     func path(for head: ResponseHead) throws -> String {
-        switch place {
+        switch location {
         case .file(let path): path
         case .directory(let directory): joined(directory, head.suggestedFilename)
         case .choosing(let choose): try choose(head)

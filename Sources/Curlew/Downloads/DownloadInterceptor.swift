@@ -14,7 +14,7 @@ struct DownloadInterceptor: Interceptor {
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse
     {
-        guard let download = context.run.keeper else { return try await next(request) }
+        guard let download = context.run.download else { return try await next(request) }
         var course = DownloadProcess(download, request, context, next)
         return try await course.run()
     }
@@ -25,7 +25,7 @@ struct DownloadProcess {
     /// How many bytes must arrive before the count of failures is reset.
     static let gain: Int64 = 1 << 20
 
-    /// The retries of a download without a policy: the session's budget is not for it.
+    /// The retries of a download without a policy, to which the session's budget does not apply.
     private static let defaultRetries = RetryPolicy(limit: 3, budget: nil)
 
     let download: DownloadRun
@@ -34,6 +34,8 @@ struct DownloadProcess {
     private let next: Interception.Next
     let policy: RetryPolicy
     var schedule: RetrySchedule
+    /// Measures the time of the download by the session's clock.
+    let stopwatch: RetrySchedule.Stopwatch
     var part: PartialDownload?
     var path: String?
     var resumedFrom: Int64 = 0
@@ -56,18 +58,19 @@ struct DownloadProcess {
         (self.download, self.request, self.context, self.next) = (download, request, context, next)
         policy = context.run.host.retryPolicy(of: request) ?? DownloadProcess.defaultRetries
         schedule = RetrySchedule(policy)
+        stopwatch = RetrySchedule.Stopwatch(context.run.host.retry.clock, from: context.time)
     }
 
     mutating func run() async throws -> IncomingResponse {
         do {
             try check()
             try await enterQueue()
-            await plan.witness?.didStart()
+            await plan.observer?.didStart()
             try await openEarlierPart()
             let response = try await fetch()
             await stopFetcher()
             let file = try await place(response.head)
-            await plan.witness?.didEnd(.success(file), isDiscarded: false)
+            await plan.observer?.didEnd(.success(file), isDiscarded: false)
             download.end(.success(file))
             context.run.emit(.fileReady(file.path))
             context.run.notify()
@@ -75,7 +78,7 @@ struct DownloadProcess {
             return response.with(body: [])
         } catch {
             let failure = await failed(overdue(networkError(error)))
-            await plan.witness?.didEnd(.failure(failure), isDiscarded: download.isDiscarded)
+            await plan.observer?.didEnd(.failure(failure), isDiscarded: download.isDiscarded)
             download.end(.failure(failure), token: failure.resumeToken)
             leaveQueue()
             throw failure
@@ -178,7 +181,7 @@ struct DownloadProcess {
         if let fetcher, try await skipFetchedChunks(of: fetcher), let latest { return latest }
         let rangeRequest = RangeRequest(
             offset: part?.note == nil ? 0 : part?.stored ?? 0, validator: part?.note?.validator, total: part?.total)
-        if fetcher == nil { download.begins(at: rangeRequest.offset, of: rangeRequest.total) }
+        if fetcher == nil { download.begin(at: rangeRequest.offset, of: rangeRequest.total) }
         download.willSend(canSendAgain: request.method == .get)
         isReceiving = false
         let asked = asking(rangeRequest)
@@ -206,7 +209,7 @@ struct DownloadProcess {
             if let limit = request.options.responseLimit, let total, total > limit.bytes { throw tooLarge(limit) }
             try await part?.resume(of: total)
             try await keep(digestOf: response.head)
-            if fetcher == nil { download.begins(at: rangeRequest.offset, of: total) }
+            if fetcher == nil { download.begin(at: rangeRequest.offset, of: total) }
             willReceive(response, canResume: true)
             try await startFetcher(response.head)
             return try await receive(response, through: last)
@@ -243,7 +246,7 @@ struct DownloadProcess {
 
     private func refused(_ response: IncomingResponse) async -> NetworkError {
         var body = Data()
-        // Cancel only this attempt: after the second, the run may have another current attempt.
+        // Cancel only this attempt: one second later, the run may have another current attempt.
         let timeout = Task { [attempt = context.run.state.withLock { $0.current }] in
             try await ContinuousClock().wait(for: .seconds(1))
             attempt?.cancel()
@@ -282,7 +285,7 @@ struct DownloadProcess {
 
     /// Prepares for a body with the whole file; nil when a part file of it was found, so that the rest is requested.
     ///
-    /// It discards the stored bytes only after all checks, so that an error leaves them unchanged.
+    /// The method discards the stored bytes only after all checks, so that an error leaves them unchanged.
     ///
     /// - Parameter replacesBytes: Whether bytes are stored that this response replaces.
     private mutating func prepareWhole(_ response: IncomingResponse, replacesBytes: Bool) async throws
@@ -310,12 +313,12 @@ struct DownloadProcess {
                 return nil
             }
         }
-        if replacesBytes { try await restart("the server sends the whole") }
+        if replacesBytes { try await restart("the server sends the whole file") }
         let note = isAsReceived ? self.note(for: head, path, total) : nil
         await stopFetcher()
         let source = source
         try await part?.begin(note, of: source, total: total)
-        download.begins(at: 0, of: total)
+        download.begin(at: 0, of: total)
         stated = nil
         if isAsReceived { try await keep(digestOf: head) }
         willReceive(response, canResume: note != nil)

@@ -60,7 +60,7 @@ extension DownloadProcess {
         if highestStored - storedAtLastFailure >= Self.gain { schedule.recordProgress() }
         storedAtLastFailure = highestStored
         let retry = context.run.host.retry
-        let time = RetrySchedule.Time(elapsed: context.elapsed, remaining: context.remaining)
+        let time = stopwatch.now
         let step = schedule.step(after: error, of: request, at: time, chance: retry.chance())
         let wait: Duration
         switch retry.withdraw(step, request, policy) {
@@ -70,8 +70,8 @@ extension DownloadProcess {
             throw (reason.map { error.adding(hint: $0) } ?? error).with(attempts: context.attempts)
         }
         context.run.willRetry(after: wait, error)
-        do { try await context.pause(for: wait, by: retry.clock) } catch {
-            retry.refund(request, policy)
+        let limit = schedule.left(with: wait, at: time)
+        guard try await retry.pause(for: wait, after: error, of: request, policy, atMost: limit, context) else {
             throw error
         }
         if context.isClosed {
@@ -126,7 +126,7 @@ extension DownloadProcess {
             if found != checksum { throw mismatch(checksum, found, who) }
         }
         defer { self.part = part }
-        let name = try await part.place(at: path, plan.overwrite, before: plan.witness)
+        let name = try await part.place(at: path, plan.overwrite, before: plan.observer)
         let algorithm = plan.checksum?.algorithm ?? plan.options.digest ?? stated?.algorithm
         return DownloadedFile(
             path: name, bytes: part.stored, response: head, checksum: algorithm.flatMap { part.digest($0) },

@@ -8,7 +8,8 @@ extension DownloadProcess {
     /// The maximum number of connections for one file.
     private static let maximumConnections = 32
 
-    /// Starts workers that fetch chunks from the end, if the options ask for it, the server allows it and it pays off.
+    /// Starts workers that fetch chunks from the end, if the options request it, the server supports ranges and at
+    /// least two chunks are missing.
     ///
     /// A part file that already has chunks always gets a plan, even without workers.
     ///
@@ -24,10 +25,11 @@ extension DownloadProcess {
         let plan = SegmentPlan(
             of: total, piece: SegmentPlan.piece(of: total, for: count, smallest: options.minimumChunk),
             front: part.stored, storedRanges: note.pieces ?? [])
-        // Write the note before the first worker writes: the file's size does not tell the stored bytes any more.
+        // Write the note before the first worker writes: from then on, the file's size is not the number of stored
+        // bytes.
         if note.pieces == nil { try await self.part?.recordChunks([]) }
-        download.begins(at: part.stored + plan.storedBehindFront, of: total)
-        let fetcher = RangeFetcher(plan, into: part.file, note.validator, request, download, context.run, policy)
+        download.begin(at: part.stored + plan.storedBehindFront, of: total)
+        let fetcher = RangeFetcher(plan, into: part.file, note.validator, request, download, context, policy)
         self.fetcher = fetcher
         download.setFetcher(fetcher)
         fetcher.begin(count - 1)

@@ -27,7 +27,7 @@ extension DownloadOptions.Queue {
         /// The sequence numbers by the runs' ids.
         private var sequenceNumbers: [UInt64: UInt64] = [:]
         private var lastSequenceNumber: UInt64 = 0
-        /// How often the state of a run was read so far.
+        /// The number of times that the state of a run was read so far.
         private(set) var visits = 0
 
         var count: Int { normalPriority.count + others.count }

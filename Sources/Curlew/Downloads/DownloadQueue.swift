@@ -91,10 +91,10 @@ extension DownloadOptions {
             advance()
         }
 
-        /// Tells the queue that a transfer was paused or resumed, or has another priority.
+        /// Notifies the queue that a transfer was paused or resumed, or has another priority.
         func priorityOrPauseChanged(_ run: TransferRun) { state.withLock { $0.waiters.priorityOrPauseChanged(run) } }
 
-        /// How often the state of a run was read so far; tests use it.
+        /// The number of times that the state of a run was read so far; tests use it.
         var visits: Int { state.withLock { $0.waiters.visits } }
 
         /// Gives the free slots to waiting downloads.

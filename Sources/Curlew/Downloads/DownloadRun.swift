@@ -15,7 +15,7 @@ struct DownloadPlan: Sendable {
     var token: ResumeToken?
     /// The URL in the part file's note, if the request has another URL.
     var source: String?
-    var witness: (any DownloadObserver)?
+    var observer: (any DownloadObserver)?
 }
 
 /// The shared state of one download: its progress, its file for readers, and its result.
@@ -29,7 +29,7 @@ final class DownloadRun: Sendable {
         /// The file being written, for concurrent readers.
         var file: PartialFile?
         var written: Int64 = 0
-        /// How often the download restarted at the first byte after readers could see bytes.
+        /// The number of restarts at the first byte after readers could see bytes.
         var generation = 0
         var end: Result<DownloadedFile, NetworkError>?
         var token: ResumeToken?
@@ -91,7 +91,7 @@ final class DownloadRun: Sendable {
     func pauseChanged(_ run: TransferRun) {
         plan.options.queue?.priorityOrPauseChanged(run)
         if !run.isPaused { plan.options.queue?.advance() }
-        state.withLock { $0.fetcher }?.pauseChanged()
+        fetcher?.pauseChanged()
         let grace = plan.options.boundedGrace
         state.withLock { state in
             state.grace?.cancel()
@@ -121,7 +121,7 @@ final class DownloadRun: Sendable {
             return state.canResume
         }
         if gives == true {
-            state.withLock { $0.fetcher }?.cancelTransfers()
+            fetcher?.cancelTransfers()
             run.dropAttempt()
         }
         return gives ?? true
@@ -137,7 +137,7 @@ final class DownloadRun: Sendable {
         }
     }
 
-    func begins(at offset: Int64, of total: Int64?) {
+    func begin(at offset: Int64, of total: Int64?) {
         state.withLock { ($0.received, $0.expected) = (offset, total) }
     }
 
@@ -150,6 +150,8 @@ final class DownloadRun: Sendable {
     func willSend(canSendAgain: Bool) { state.withLock { $0.canResume = canSendAgain } }
 
     /// Sets the additional connections that fetch chunks from the end; nil when there are no more.
+    var fetcher: RangeFetcher? { state.withLock { $0.fetcher } }
+
     func setFetcher(_ fetcher: RangeFetcher?) { state.withLock { $0.fetcher = fetcher } }
 
     func received(_ count: Int) {

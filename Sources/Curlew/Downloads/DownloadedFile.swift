@@ -32,9 +32,10 @@ public struct DownloadOptions: Sendable, Hashable {
     public var createsDirectories = false
     /// Whether the file is synced to the disk after every 64 MiB and before the download finishes; true by default.
     ///
-    /// Without it, a power failure may delete or damage a file that was finished a moment before.
+    /// Without a sync, a power failure may delete or damage a file that was finished a moment before.
     public var isSynced = true
-    /// How long a paused download keeps its connection; afterwards it closes it and continues over another one.
+    /// The time for which a paused download keeps its connection; after that, the download closes the connection and
+    /// continues over another one.
     ///
     /// The default is 30 s. A download that cannot be resumed, because the server supports no ranges or sends no
     /// validator, always keeps its connection.
@@ -48,8 +49,8 @@ public struct DownloadOptions: Sendable, Hashable {
     ///
     /// Several connections are faster when the server limits the rate of each one. They require a server with range
     /// support and a strong validator, and a file of a few MiB; otherwise, and for a request with its own `bandwidth`,
-    /// the download uses one connection. When the server refuses further connections, the download uses those it
-    /// accepted.
+    /// the download uses one connection. When the server refuses further connections, the download uses the accepted
+    /// ones.
     public var segments = 1
     /// The queue that limits how many downloads run at once; nil by default: each download starts at once.
     ///

@@ -32,7 +32,7 @@ extension PartialDownload {
     }
 
     private static func remove(_ file: PartialFile) {
-        // The file may have been moved or renamed by another process; leave it alone then.
+        // Another process may have moved or renamed the file: leave it alone then.
         guard file.stillHasName else { return }
         try? file.truncate(to: 0)
         removeNote(beside: file.path)
@@ -41,7 +41,7 @@ extension PartialDownload {
 
     /// Renames the complete part file to its final name.
     ///
-    /// - Parameter witness: An observer that records the rename before it happens.
+    /// - Parameter observer: An observer that records the rename before it happens.
     /// - Returns: The final path.
     mutating func place(
         at path: String, _ overwrite: DownloadDestination.Overwrite, before observer: (any DownloadObserver)?

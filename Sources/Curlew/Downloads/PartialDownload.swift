@@ -312,7 +312,7 @@ struct PartialDownload {
 
     /// Writes the final note and returns it as the token for resuming; nil when the download cannot be resumed.
     ///
-    /// It first writes the accepted bytes, as far as the disk allows.
+    /// The method first writes the accepted bytes, as far as the disk allows.
     mutating func token() async -> ResumeToken? {
         try? await sink.flush()
         let isAllThere = stored == sink.written

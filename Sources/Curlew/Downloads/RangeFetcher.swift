@@ -14,7 +14,6 @@ final class RangeFetcher: Sendable {
         var plan: SegmentPlan
         var tasks: [Task<Void, Never>] = []
         var transfers: [Int: Transfer<Data>] = [:]
-        /// Whether a failure that another attempt cannot avoid has stopped all workers.
         var isStopped = false
         /// Whether `plan.storedRanges` has changed since `takeChangedRanges()` was called.
         var hasChangedRanges = false
@@ -23,7 +22,9 @@ final class RangeFetcher: Sendable {
     private let state: Lock<State>
     private let download: DownloadRun
     private let request: Request
-    private let run: TransferRun
+    private let context: Interception.Context
+    private let stopwatch: RetrySchedule.Stopwatch
+    private var run: TransferRun { context.run }
     private let file: PartialFile
     private let validator: ResumeToken.Validator
     private let policy: RetryPolicy
@@ -32,11 +33,12 @@ final class RangeFetcher: Sendable {
 
     init(
         _ plan: SegmentPlan, into file: PartialFile, _ validator: ResumeToken.Validator, _ request: Request,
-        _ download: DownloadRun, _ run: TransferRun, _ policy: RetryPolicy
+        _ download: DownloadRun, _ context: Interception.Context, _ policy: RetryPolicy
     ) {
         state = Lock(State(plan: plan))
         (self.file, self.validator, self.request, self.download) = (file, validator, request, download)
-        (self.run, self.policy) = (run, policy)
+        (self.context, self.policy) = (context, policy)
+        stopwatch = RetrySchedule.Stopwatch(context.run.host.retry.clock, from: context.time)
     }
 
     /// Starts a number of workers.
@@ -52,6 +54,9 @@ final class RangeFetcher: Sendable {
         for task in tasks { task.cancel() }
         for task in tasks { await task.value }
     }
+
+    /// Whether a failure that another attempt cannot avoid has stopped all workers.
+    var isStopped: Bool { state.withLock { $0.isStopped } }
 
     // MARK: For the main download
 
@@ -124,21 +129,20 @@ final class RangeFetcher: Sendable {
 
     /// Waits before a chunk is requested again; returns false when the worker must stop.
     ///
-    /// The failures of other workers would be the same if another attempt cannot avoid this one, so it stops them too.
+    /// If another attempt cannot avoid this failure, other workers would fail as well, so stop them too.
     private func waitForRetry(after error: NetworkError, _ schedule: inout RetrySchedule) async -> Bool {
         let retry = run.host.retry
-        let time = RetrySchedule.Time(elapsed: run.elapsed, remaining: run.timeLeft.map { max($0, .zero) })
+        let time = stopwatch.now
         let step = schedule.step(after: error, of: request, at: time, chance: retry.chance())
         guard case .retry(let wait) = retry.withdraw(step, request, policy, leaving: RetryBudget.reserve / 2) else {
             // Other reasons, such as a refused connection or an empty budget, concern this worker only.
             if error.repetition == .never, error.kind != .unacceptableStatus { state.withLock { $0.isStopped = true } }
             return false
         }
-        do { try await run.pause(for: wait, by: retry.clock) } catch {
-            retry.refund(request, policy)
-            return false
-        }
-        if run.host.closing.count == 0 { return true }
+        let limit = schedule.left(with: wait, at: time)
+        let hasWaited = try? await retry.pause(for: wait, after: error, of: request, policy, atMost: limit, context)
+        guard hasWaited == true else { return false }
+        if !context.isClosed { return true }
         retry.refund(request, policy)
         return false
     }

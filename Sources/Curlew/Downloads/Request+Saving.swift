@@ -39,7 +39,7 @@ extension Request {
         )
     }
 
-    /// Rejects a path that cannot be a file's, or that is taken.
+    /// Rejects a path that cannot name a file, or that already exists.
     ///
     /// - Throws: `NetworkError` for an invalid path; `DiskFailure` for an error of the file system.
     func check(_ path: String, _ overwrite: DownloadDestination.Overwrite) async throws {

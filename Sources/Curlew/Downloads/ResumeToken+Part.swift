@@ -15,7 +15,7 @@ extension ResumeToken {
     ///
     /// After a reboot, bytes that were not synced may be garbage.
     func usable(of size: Int64) -> Int64 {
-        // Without a reboot, a file that is shorter than the note says was truncated by another process.
+        // Without a reboot, another process truncated a file that is shorter than the note states.
         if isOfThisStart, size < offset { return 0 }
         if pieces != nil {
             let known = isOfThisStart ? offset : min(offset, synced)

@@ -115,10 +115,10 @@ extension Transfer where Output == DownloadedFile {
     ///   file was complete.
     @discardableResult
     public func cancel(producingResumeToken isWanted: Bool) async -> ResumeToken? {
-        guard let run = token.run.keeper else { return nil }
+        guard let run = token.run.download else { return nil }
         if !isWanted { run.discard() }
         token.run.cancel()
-        if let drive = token.run.state.withLock({ $0.drive }) { await token.run.settled(drive) }
+        if let drive = token.run.state.withLock({ $0.drive }) { await token.run.waitForAnswer(of: drive) }
         guard let left = run.token else { return nil }
         if isWanted { return left }
         // The download had ended before this call, so it has not deleted its part file.

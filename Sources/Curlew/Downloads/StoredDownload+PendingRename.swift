@@ -6,7 +6,7 @@ internal import CurlewEngine
 extension TransferStore.Download {
     /// Completes a rename that an earlier process began: finds the renamed file, or renames the part file now.
     ///
-    /// It blocks, so it must be called on a disk thread.
+    /// The method blocks: call it on a disk thread.
     ///
     /// - Returns: The path of the file; nil when neither the file nor its part exists any more, the name is taken, or
     ///   the journal names files that do not belong to this download.
@@ -40,7 +40,7 @@ extension TransferStore.Download {
         return try synced(name)
     }
 
-    /// Syncs the directory of a renamed file if the download's options ask for it, and returns the name.
+    /// Syncs the directory of a renamed file if the download's options request it, and returns the name.
     private func synced(_ name: String) throws(DiskFailure) -> String {
         guard saving.isSynced else { return name }
         do throws(DiskFailure) { try DiskFile.syncDirectory(of: name) } catch {

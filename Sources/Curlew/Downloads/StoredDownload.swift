@@ -69,7 +69,7 @@ extension TransferStore {
         public let userInfo: [String: String]
         /// The state of the download.
         public internal(set) var state = State.waiting
-        /// How often the download was started, in all processes together.
+        /// The number of times that the download was started, in all processes together.
         public internal(set) var attempts = 0
         /// The path of the finished file.
         public internal(set) var path: String?
@@ -77,8 +77,7 @@ extension TransferStore {
         public internal(set) var bytes: Int64?
         /// The reason of a failure, as ``NetworkError/code-swift.property`` and a sentence.
         public internal(set) var failure: String?
-        /// How often the download was retried after a failure; it makes each further failure differ from the one
-        /// before.
+        /// The number of retries after failures, which makes each further failure differ from the one before.
         var retries = 0
         var placing: PendingRename?
         var saving: StoredOptions
@@ -104,7 +103,7 @@ extension TransferStore {
                     .option, "A request with its own trust evaluator cannot be stored: the evaluator would be lost.",
                     "Set the evaluator on the session.")
             }
-            switch destination.place {
+            switch destination.location {
             case .file(let path): (self.destination, isInDirectory) = (DiskFile.absolute(path), false)
             case .directory(let path): (self.destination, isInDirectory) = (DiskFile.absolute(path), true)
             case .choosing:

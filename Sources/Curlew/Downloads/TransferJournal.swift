@@ -57,7 +57,7 @@ final class TransferJournal: Sendable {
     ///
     /// On a full disk the records can be read, and the first change that finds free space rewrites the journal.
     ///
-    /// It blocks, so it must be called on a disk thread.
+    /// The initializer blocks: call it on a disk thread.
     ///
     /// - Throws: A failure with `EWOULDBLOCK` when another process uses the directory, with `EPROTO` when the file has
     ///   another format, and a foreign-store failure when another user has created, or may write to, the directory or a

@@ -61,7 +61,7 @@ extension TransferStore {
         resumable.count >= journal.count && journal.records.allSatisfy { resumable.contains($0.id) }
     }
 
-    /// Makes a report available again whose reader has gone without acknowledging it.
+    /// Makes a report available again after its reader ended without acknowledging it.
     fileprivate func returnReport(_ record: TransferStore.Download) {
         // After a retry, another reader may have the record.
         if journal[record.id].map({ $0.retries == record.retries }) ?? true { delivered.remove(record.id) }

@@ -110,12 +110,12 @@ public actor TransferStore {
 
     /// Cancels the running downloads, which resume when they are next reattached, and releases the store's lock.
     ///
-    /// The sequences of reports end. A store closes itself when the last reference to it and its transfers is gone.
+    /// The sequences of reports end. A store closes itself when the last reference to it and its transfers is released.
     public func close() async {
         isClosing = true
         for transfer in transfers.values { transfer.cancel() }
-        // A task of its own, so that closing completes even if the caller is cancelled: after the lock is released,
-        // this process must not write any more.
+        // Close in a separate task, so that closing completes even if the caller is cancelled: after the lock is
+        // released, this process must not write any more.
         await Task { await self.end() }.value
     }
 
@@ -292,7 +292,7 @@ public actor TransferStore {
         let plan = DownloadPlan(
             destination: record.place, overwrite: record.overwrite, checksum: record.checksum,
             options: record.options(in: queue), source: record.url,
-            witness: JournalingObserver(store: self, id: record.id))
+            observer: JournalingObserver(store: self, id: record.id))
         let transfer = session.download(request, plan)
         transfers[record.id] = transfer
         resumable.remove(record.id)

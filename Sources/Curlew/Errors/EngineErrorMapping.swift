@@ -28,7 +28,7 @@ extension NetworkError {
     /// Creates the error for a body that was not written to a file.
     init(_ failure: BodySpool.Failure) {
         switch failure {
-        case .place(let failure):
+        case .destination(let failure):
             self.init(
                 invalid: .destination, "The body cannot be spooled: \(failure).",
                 hint: "Name a file that does not exist yet, in an existing folder.", cause: failure)
@@ -73,7 +73,7 @@ extension NetworkError {
         /// Returns the hint, followed by the name of the part that prevents the body from being sent again.
         func hint(naming body: RequestBody) -> String? {
             guard let part = body.nonReplayablePart else { return hint }
-            return (hint.map { $0 + " " } ?? "") + "It is \(part) that can be read only once."
+            return (hint.map { $0 + " " } ?? "") + "Replace \(part), which can be read only once."
         }
 
         init(_ failure: EngineFailure, of request: Request? = nil) {
@@ -153,7 +153,7 @@ extension NetworkError {
             default:
                 Meaning(
                     .connectionLost, "The body ends with the connection, and the server did not announce that end.",
-                    hint: "Without a TLS close_notify it may be truncated (RFC 8446 §6.1); have the length sent.")
+                    hint: "Without close_notify it may be truncated (RFC 8446 §6.1); the server should send a length.")
             }
         }
 
@@ -215,7 +215,7 @@ extension NetworkError {
         private static func queueTimedOut(
             _ report: EngineFailure.QueueReport, after nanoseconds: UInt64, of request: Request?
         ) -> Meaning {
-            let limit = NetworkError.limit("queue", .nanoseconds(Int64(clamping: nanoseconds)), of: request)
+            let limit = NetworkError.limit(.queue, .nanoseconds(Int64(clamping: nanoseconds)), of: request)
             var reasons = ["\(report.active) of \(report.slots) slots at \(report.host) are taken"]
             if report.active < report.slots {
                 reasons.append("\(report.connections) of \(report.connectionLimit) connections are in use")
@@ -247,7 +247,7 @@ extension NetworkError {
                 case .connectionFailed:
                     (.connectionLost, "The server is shutting down the connection, or it violated HTTP/2.")
                 case .protocolViolation: (.invalidResponse, "One side violated HTTP/2, or was flooded with frames.")
-                case .streamReset, .streamClosed, .streamRefused:
+                case .streamReset, .streamClosed, .streamClosedInsideHead, .streamRefused:
                     (.connectionLost, "The server reset the HTTP/2 stream.")
                 case .truncated where phase == .receiving:
                     (.connectionLost, "The body is shorter than its announced length.")

@@ -18,18 +18,18 @@ extension NetworkError {
     ///   - member: The member of ``Timeouts``.
     ///   - length: The length of the timeout; nil if it is unknown.
     ///   - request: The request whose options override those of its session; nil if it is unknown.
-    static func limit(_ member: String, _ length: Duration?, of request: Request?) -> String {
+    static func limit(_ member: Timeouts.Name, _ length: Duration?, of request: Request?) -> String {
         let option =
             if request?.options.timeouts.sets(member) == true {
-                "`options.timeouts.\(member)`"
+                "`options.timeouts.\(member.rawValue)`"
             } else {
-                "`timeouts.\(member)` of the session"
+                "`timeouts.\(member.rawValue)` of the session"
             }
         return length.map { "\($0.brief) (\(option))" } ?? option
     }
 
     /// Returns the message for a transfer that exceeds its total timeout.
     static func totalTimeoutMessage(of request: Request?, after total: Duration?) -> String {
-        "The transfer took longer than \(limit("total", total, of: request))."
+        "The transfer took longer than \(limit(.total, total, of: request))."
     }
 }

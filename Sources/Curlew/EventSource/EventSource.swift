@@ -8,9 +8,9 @@
 /// during a wait. A cancelled task gets `NetworkError(kind: .cancelled)`, never a silent end.
 ///
 /// - A stream that the server ends, or that breaks off, is requested again with `Last-Event-ID`. A request that failed
-///   for a temporary reason is also retried: for any reason that ``NetworkError/retriability-swift.property`` does not
-///   call `never`, such as network errors, timeouts, 408, 429, 500, 502, 503 and 504. The source retries even if the
-///   method is not idempotent, because its caller expects reconnections. It ignores an `id` of more than 4 KiB.
+///   for a temporary reason is also retried: for any reason whose ``NetworkError/retriability-swift.property`` is not
+///   `never`, such as network errors, timeouts, 408, 429, 500, 502, 503 and 504. The source retries even if the method
+///   is not idempotent, because its caller expects reconnections. It ignores an `id` of more than 4 KiB.
 /// - Any other failure ends the source with its error: another unacceptable status, a media type other than
 ///   `text/event-stream`, a trust failure, an event beyond the limit, or a body that cannot be sent again
 ///   (`.bodyNotReplayable`).

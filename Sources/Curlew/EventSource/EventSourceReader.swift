@@ -66,6 +66,8 @@ struct EventSourceReader {
         if call.fields[.cacheControl] == nil, !call.fields.removed.contains(.cacheControl) {
             call.fields[.cacheControl] = "no-store"
         }
+        // The source reconnects by itself; retries of the session would multiply with its own.
+        if call.options.retry == nil { call.options.retry = .never }
         if !lastEventID.isEmpty, HeaderFields.isValidValue(lastEventID) { call.fields[.lastEventID] = lastEventID }
         hasReceivedBytes = false
         let parser = EventStreamParser(limit: limit, lastEventID: lastEventID)

@@ -8,7 +8,8 @@ extension EventSource {
     ///
     /// The wait is the server's last `retry` value, or `delay` without one. From the second consecutive attempt without
     /// a byte of a stream, each attempt doubles the wait, as ``RetryPolicy/Backoff`` does, up to `longest`. The wait is
-    /// never shorter than a `Retry-After` of the server.
+    /// never shorter than a `Retry-After` of the server. The retry policies of the session and the client do not apply;
+    /// a policy in the options of the call does, to each attempt to connect.
     ///
     /// ```swift
     /// let patient = EventSource.Reconnection(delay: .seconds(1), longest: .seconds(60), attempts: 10)

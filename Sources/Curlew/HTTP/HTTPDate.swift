@@ -5,7 +5,7 @@ package import FoundationEssentials
 
 /// A date of an HTTP field (RFC 9110 §5.6.7), in whole seconds.
 ///
-/// It is written as `Sun, 06 Nov 1994 08:49:37 GMT`. The parser also accepts the two obsolete forms, as a recipient
+/// A date is written as `Sun, 06 Nov 1994 08:49:37 GMT`. The parser also accepts the two obsolete forms, as a recipient
 /// must.
 package struct HTTPDate: Hashable, Sendable {
     /// Seconds since 1970, without leap seconds.

@@ -79,7 +79,7 @@ extension Interception {
     /// ```
     public struct Context: Sendable {
         let run: TransferRun
-        /// The request's `timeouts.total`; nil when it has none.
+        /// The request's `timeouts.total`; nil when it is unset.
         let total: Duration?
 
         init(_ run: TransferRun, total: Duration?) {

@@ -4,7 +4,7 @@
 extension Interception {
     /// The rest of the chain behind an interceptor: further interceptors, and the network at the end.
     ///
-    /// It can be called any number of times, also concurrently; each call sends the request again.
+    /// An interceptor can call it any number of times, also concurrently; each call sends the request again.
     ///
     /// ```swift
     /// let response = try await next(request)

@@ -92,7 +92,7 @@ public struct JSON: Sendable {
 
     /// Encodes a value as UTF-8.
     ///
-    /// - Returns: The text, without white space unless an option asks for it.
+    /// - Returns: The text, without white space unless an option requests it.
     /// - Throws: `EncodingError`, with the path of the value; or the error of the value's own encoding.
     public func encode(_ value: some Encodable) throws -> Data {
         switch encoding {

@@ -8,7 +8,7 @@ enum JSONExcerpt {
 
     /// Returns the text around a byte, on one line, without the values of secrets.
     ///
-    /// Scans the text from its start, because the name before a value says whether it is a secret.
+    /// Scans the text from its start, because the name before a value decides whether the value is a secret.
     static func text(around offset: Int, of text: Span<UInt8>) -> String {
         let window = max(0, offset - reach)..<min(text.count, offset + reach)
         var tokens = Tokens()

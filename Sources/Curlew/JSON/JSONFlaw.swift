@@ -43,7 +43,7 @@ extension JSONFlaw.Reason: CustomStringConvertible {
         case .unterminated: "the string does not end"
         case .control: "a string holds a control character that is not escaped"
         case .escape: "a string holds an invalid escape"
-        case .surrogate: "an escape stands for half of a surrogate pair"
+        case .surrogate: "an escape is only half of a surrogate pair"
         case .encoding: "a string is not valid UTF-8"
         case .digit: "expected a digit"
         case .trailing: "there is text after the value"

@@ -6,7 +6,7 @@ extension Request {
     ///
     /// A limit holds on average: bytes pass in chunks worth a twentieth of a second (512 bytes to 64 KiB), and
     /// unused time is credited up to a tenth of a second. Heads are not counted. A waiting transfer does not hold a
-    /// thread, and only the timeout `total` counts the wait: silence caused by a limit is not the server's.
+    /// thread, and only the timeout `total` counts the wait, because the limit causes the silence, not the server.
     ///
     /// The limit applies to the bytes read from the buffers of the system, and of libcurl for a stream of HTTP/2. These
     /// buffers hold the bytes that a server has sent before it notices the limit.

@@ -9,7 +9,7 @@
 /// the outcome says nothing about the server or when the probe takes longer than the cooldown. Time counts from any
 /// fixed point.
 struct Circuit: OriginRecord {
-    /// When the circuit opens, and for how long.
+    /// The failures that open the circuit, and the time for which it stays open.
     struct Rule: Sendable {
         /// The number of failures in a row that opens the circuit.
         var failures: Int
@@ -26,7 +26,7 @@ struct Circuit: OriginRecord {
         case pass(period: UInt64)
         /// The request passes alone, and its outcome decides.
         case probe(period: UInt64)
-        /// The request is refused: for how long all are refused (zero while a probe is running), and the last failure.
+        /// The request is refused, with the remaining cooldown (zero while a probe is running) and the last failure.
         case refused(cooldown: Duration, after: String)
     }
 
@@ -75,7 +75,7 @@ struct Circuit: OriginRecord {
     }
 
     /// Records the outcome of a request; call it once for each admitted request.
-    mutating func settle(_ admission: Admission, _ outcome: Outcome, _ rule: Rule, now: Duration) {
+    mutating func record(_ admission: Admission, _ outcome: Outcome, _ rule: Rule, now: Duration) {
         switch admission {
         case .pass(period): note(outcome, rule, now)
         case .probe(period): decide(outcome, rule, now)

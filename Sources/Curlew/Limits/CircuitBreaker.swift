@@ -74,10 +74,10 @@ public struct CircuitBreaker: Interceptor {
         do throws(NetworkError) {
             let response = try await next(request)
             let status = response.head.status
-            circuits.settle(origin, admission, statuses.contains(status) ? .failure("status \(status)") : .success)
+            circuits.record(origin, admission, statuses.contains(status) ? .failure("status \(status)") : .success)
             return response
         } catch {
-            circuits.settle(origin, admission, error.indicatesServerFailure ? .failure("\(error.kind)") : .unknown)
+            circuits.record(origin, admission, error.indicatesServerFailure ? .failure("\(error.kind)") : .unknown)
             throw error
         }
     }

@@ -20,8 +20,8 @@ final class Circuits: Sendable {
         return state.withLock { $0.change(origin) { $0.admit(now: now) } }
     }
 
-    func settle(_ origin: String, _ admission: Circuit.Admission, _ outcome: Circuit.Outcome) {
+    func record(_ origin: String, _ admission: Circuit.Admission, _ outcome: Circuit.Outcome) {
         let now = time()
-        state.withLock { $0.change(origin) { $0.settle(admission, outcome, rule, now: now) } }
+        state.withLock { $0.change(origin) { $0.record(admission, outcome, rule, now: now) } }
     }
 }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Delays requests to an origin for the time that its server asks for, and limits their rate; shared by all tasks.
+/// Delays requests to an origin for the time that its server requests, and limits their rate; shared by all tasks.
 ///
 /// After a response with 429, 503 or 403 (which some servers use instead of 429) and a `Retry-After`, or with a used-up
 /// quota (`RateLimit`, `RateLimit-Remaining`, `X-RateLimit-Remaining`), requests to that origin wait until the time has
@@ -136,7 +136,7 @@ public struct RateLimitInterceptor: Interceptor {
             .timedOut, phase: .queued,
             "The request would have waited \(wait.brief) for its turn at \(origin), which is longer than "
                 + (total
-                    ? "the time left of \(NetworkError.limit("total", context.total, of: request))."
+                    ? "the time left of \(NetworkError.limit(.total, context.total, of: request))."
                     : "the \(longestWait.brief) of the rate limit."),
             hint: total ? "Send less, or retry later." : "Send less, retry later, or raise longestWait.",
             request: request, duration: context.elapsed, retryAfter: wait)
@@ -144,7 +144,7 @@ public struct RateLimitInterceptor: Interceptor {
 }
 
 extension Interceptor where Self == RateLimitInterceptor {
-    /// Delays requests for the time that servers ask for.
+    /// Delays requests for the time that servers request.
     ///
     /// - Parameter longestWait: How long a request may be delayed; 60 s unless given. Requests that would wait longer
     ///   fail at once.
@@ -152,7 +152,7 @@ extension Interceptor where Self == RateLimitInterceptor {
         RateLimitInterceptor(longestWait: longestWait)
     }
 
-    /// Limits the rate of requests to each origin, and delays them for the time that servers ask for.
+    /// Limits the rate of requests to each origin, and delays them for the time that servers request.
     ///
     /// - Parameters:
     ///   - requests: How many requests may start in `period`, on average.

@@ -26,7 +26,7 @@ struct RateLimiter: OriginRecord {
         var pace: Pace?
         /// Without a pace: the average distance of requests that waited for the same moment.
         static let spacing = Duration.milliseconds(10)
-        /// The longest wait that a server can ask for; the next request then finds out whether the limit still holds.
+        /// The longest wait that a server can request; the next request then finds out whether the limit still holds.
         static let longestHold = Duration.seconds(3600)
     }
 

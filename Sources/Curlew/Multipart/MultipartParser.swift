@@ -14,7 +14,7 @@ struct MultipartParser: Sendable {
         case other
         /// The line may be a delimiter; later bytes decide.
         case unknown
-        /// A delimiter; `end` is the index after it, and `isLast` tells whether it is the last one.
+        /// A delimiter; `end` is the index after it, and `isLast` is true for the last delimiter.
         case delimiter(end: Int, isLast: Bool)
     }
 

@@ -3,8 +3,9 @@
 
 /// The redirects that one transfer has followed; it also detects redirect loops.
 ///
-/// The loop around it: each response passes ``marking(_:)``, ``RedirectRules`` derive a proposal from it, the policy
-/// decides, ``follow(_:after:_:metrics:)`` accepts the next request or throws, and the request is sent.
+/// The loop that uses the history: each response passes ``marking(_:)``, ``RedirectRules`` derive a proposal from the
+/// response, the policy decides, ``follow(_:after:_:metrics:)`` accepts the next request or throws, and the request is
+/// sent.
 struct RedirectHistory: Sendable {
     /// The identity of a request for the detection of loops.
     private struct Step: Hashable, Sendable {
@@ -22,11 +23,11 @@ struct RedirectHistory: Sendable {
     private let maximum: Int
     /// The redirects followed, oldest first.
     private(set) var history: [ResponseHead.RedirectHop] = []
-    /// How often each request was sent since a response last set a cookie.
+    /// The number of times that each request was sent since a response last set a cookie.
     private var sent: [Step: Int] = [:]
 
-    /// How often the same request may be sent: a server may redirect a request to its own URL until a resource is
-    /// ready.
+    /// The maximum number of times that the same request may be sent: a server may redirect a request to its own URL
+    /// until a resource is ready.
     static let maximumVisits = 5
 
     /// - Parameter max: How many redirects may be followed.

@@ -40,7 +40,7 @@ extension RedirectPolicy {
             throw NetworkError(
                 .redirectRefused, phase: .receiving,
                 "The redirect policy refused a redirect with a \(type(of: cause)).",
-                hint: "See the error's cause, given by the policy's closure.", cause: cause, request: request,
+                hint: "See the error's cause, which the policy's closure threw.", cause: cause, request: request,
                 response: head)
         }
         guard !next.body.isConsumed else {
@@ -81,7 +81,7 @@ extension RedirectPolicy {
 
     private static func downgrade(_ request: Request, _ head: ResponseHead) -> NetworkError {
         NetworkError(
-            .redirectRefused, phase: .receiving, "A \(head.status.code) redirect goes from https to http.",
+            .redirectRefused, phase: .receiving, "A \(head.status.code) redirect leads from https to http.",
             hint: "If the request may continue without TLS, use RedirectPolicy.follow(allowingDowngrade: true).",
             request: request, response: head)
     }

@@ -123,7 +123,7 @@ extension RedirectPolicy {
         public let proposed: Request
         /// How many redirects were followed before this one.
         public let count: Int
-        /// Whether `proposed` goes to the same scheme, host and port as `request`.
+        /// Whether `proposed` has the same scheme, host and port as `request`.
         public let isSameOrigin: Bool
         /// Whether the redirect gives up TLS: `request` is https and `proposed` http.
         public let isDowngrade: Bool

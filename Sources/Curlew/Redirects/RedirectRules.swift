@@ -13,7 +13,7 @@ enum RedirectRules {
         var keepsBody: Bool
         /// Whether scheme, host and port stay the same.
         var isSameOrigin: Bool
-        /// Whether the redirect goes from https to http.
+        /// Whether the redirect leads from https to http.
         var isDowngrade: Bool
     }
 

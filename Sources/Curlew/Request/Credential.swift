@@ -25,7 +25,7 @@ public struct Credential: Sendable, Hashable {
 
     /// Creates a credential from a user's name and password (RFC 7617), in UTF-8.
     ///
-    /// Every host on the path can read them unless the connection is secure.
+    /// Every host on the path can read both unless the connection is secure.
     /// - Throws: ``Credential/Invalid`` when the name has a colon, at which servers would split it, and when the name
     ///   or password has a control character (RFC 7617 §2).
     public static func basic(_ user: String, _ password: String) throws(Credential.Invalid) -> Credential {

@@ -98,7 +98,7 @@ private struct CurlCommand {
 
     private mutating func addTimeouts() {
         let timeouts = request.options.timeouts
-        if timeouts.sets("connect"), let seconds = Self.seconds(timeouts.connect) { add("--connect-timeout", seconds) }
+        if timeouts.sets(.connect), let seconds = Self.seconds(timeouts.connect) { add("--connect-timeout", seconds) }
         if let seconds = timeouts.total.flatMap(Self.seconds) { add("--max-time", seconds) }
     }
 

@@ -14,7 +14,7 @@ extension Request {
         private(set) var explicitPriority: Priority?
         /// A name for logs and observers.
         ///
-        /// It is shown unchanged, so it must not contain a secret.
+        /// The name is shown unchanged, so it must not contain a secret.
         public var label: String?
         /// The rarely set options; nil when no such option is set.
         ///
@@ -85,8 +85,8 @@ extension Request {
         }
         /// The statuses that count as a success; nil for 200…299.
         ///
-        /// Clients, serializers and downloads check it; ``Session/data(for:)`` and ``Session/transfer(_:)`` return
-        /// every response.
+        /// Clients, serializers and downloads check the status; ``Session/data(for:)`` and ``Session/transfer(_:)``
+        /// return every response.
         public var statuses: StatusSet? {
             get { box?.values.statuses }
             set { values.statuses = newValue }

@@ -5,8 +5,8 @@ internal import FoundationEssentials
 
 /// The default `User-Agent` of a program (RFC 9110 §10.1.5).
 ///
-/// It reveals nothing about the machine: no kernel, no distribution and no version of libcurl, which would tell every
-/// server how the machine can be attacked.
+/// The value names no kernel, no distribution and no version of libcurl, because a server could use them to attack the
+/// machine.
 enum UserAgent {
     /// The value for this process: program Curlew/version.
     static let standard = text(

@@ -14,7 +14,7 @@ extension ResponseHead {
         public let type: String
         /// The file name that the server sent, unchanged; nil without one.
         ///
-        /// It is taken from `filename*` (RFC 8187) when that is valid, else from `filename`. The name is untrusted: do
+        /// The name is taken from `filename*` (RFC 8187) when that is valid, else from `filename`. It is untrusted: do
         /// not build a path from it, use ``safeFilename``.
         public let filename: String?
 

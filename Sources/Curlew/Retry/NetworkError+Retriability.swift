@@ -16,8 +16,8 @@ extension NetworkError {
 
     /// Whether sending the request again is harmless and can succeed, by a table over kind, phase, status and method.
     ///
-    /// For a request with an idempotent method (RFC 9110 §9.2.2) the value is `safe` instead of `ifIdempotent`. It does
-    /// not consider whether the body can be sent again; see `RequestBody`.
+    /// For a request with an idempotent method (RFC 9110 §9.2.2) the value is `safe` instead of `ifIdempotent`. The
+    /// value does not depend on whether the body can be sent again; see `RequestBody`.
     public var retriability: Retriability {
         switch rule.verdict {
         case .never: .never
@@ -106,7 +106,7 @@ struct RetryRule: Sendable {
 
         RetryRule(.unacceptableStatus, statuses: [.misdirectedRequest], .safe, "another connection may be right"),
         RetryRule(.unacceptableStatus, statuses: [.tooEarly], .safe, "the server did not act on an early request"),
-        RetryRule(.unacceptableStatus, statuses: [.tooManyRequests], .repeatable, "the server asks to slow down"),
+        RetryRule(.unacceptableStatus, statuses: [.tooManyRequests], .repeatable, "the server limits the rate"),
         RetryRule(.unacceptableStatus, statuses: [.requestTimeout], .repeatable, "the server stopped waiting for it"),
         RetryRule(.unacceptableStatus, statuses: [.serviceUnavailable], .repeatable, "the server is busy for a while"),
         RetryRule(

@@ -11,7 +11,7 @@ final class RetryBudget: Sendable {
     /// The budget of one origin.
     private struct Account: OriginRecord {
         var balance = RetryBudget.reserve
-        var settledAt = Duration.zero
+        var updatedAt = Duration.zero
         var isInUse: Bool { false }
     }
 
@@ -60,10 +60,10 @@ final class RetryBudget: Sendable {
         return accounts.withLock { accounts in
             accounts.change(origin) { account in
                 if account.balance < RetryBudget.reserve {
-                    let earned = (now - account.settledAt).inSeconds * RetryBudget.refill
+                    let earned = (now - account.updatedAt).inSeconds * RetryBudget.refill
                     account.balance = min(RetryBudget.reserve, account.balance + max(0, earned))
                 }
-                account.settledAt = max(account.settledAt, now)
+                account.updatedAt = max(account.updatedAt, now)
                 return body(&account)
             }
         }

@@ -90,18 +90,9 @@ public struct RetryInterceptor: Interceptor {
                 (wait, reason) = (time, error)
             }
             attempts.note(reason, wait)
-            do {
-                if attempts.needsConnectivity(after: reason) {
-                    // The back-off follows the wait for connectivity, so that waiting requests do not all return at
-                    // once.
-                    let isThere = try await context.wait(
-                        atMost: attempts.left(with: wait), by: clock, until: connectivity)
-                    guard isThere else { throw attempts.giveUp() }
-                }
-                if wait > .zero { try await context.pause(for: wait, by: clock) }
-            } catch {
-                refund(attempts.request, policy)
-                throw error
+            let limit = attempts.left(with: wait)
+            guard try await pause(for: wait, after: reason, of: attempts.request, policy, atMost: limit, context) else {
+                throw attempts.giveUp()
             }
         }
     }
@@ -115,6 +106,30 @@ public struct RetryInterceptor: Interceptor {
     private func step(after error: NetworkError, _ attempts: inout Attempts) -> RetrySchedule.Step {
         if Task.isCancelled { return .stop(nil) }
         return withdraw(attempts.step(after: error, chance: chance), attempts.request, attempts.schedule.policy)
+    }
+
+    /// Waits before a retry, and first for connectivity if the policy wants that and the server was not reached.
+    ///
+    /// The back-off follows the wait for connectivity, so that waiting requests do not all return at once.
+    ///
+    /// - Parameter limit: The longest wait for connectivity; nil for no limit.
+    /// - Returns: False if the limit passed first.
+    /// - Throws: `CancellationError` when the task is cancelled, and errors of the clock. Unless the result is
+    ///   true, the budget gets the payment for the retry back.
+    func pause(
+        for wait: Duration, after error: NetworkError, of request: Request, _ policy: RetryPolicy,
+        atMost limit: Duration?, _ context: Interception.Context
+    ) async throws -> Bool {
+        var mayRetry = false
+        defer { if !mayRetry { refund(request, policy) } }
+        if policy.waitsForConnectivity, error.kind == .cannotResolve || error.kind == .cannotConnect,
+            try await !context.wait(atMost: limit, by: clock, until: connectivity)
+        {
+            return false
+        }
+        if wait > .zero { try await context.pause(for: wait, by: clock) }
+        mayRetry = true
+        return true
     }
 
     /// Pays for a retry from the budget of the request's origin; without budget, the step becomes a stop.
@@ -150,33 +165,23 @@ private struct Attempts {
     private(set) var schedule: RetrySchedule
     let request: Request
     let context: Interception.Context
-    /// The time since the transfer's start, by the interceptor's clock.
-    private let time: @Sendable () -> Duration
-    /// The remaining part of `timeouts.total` at time zero.
-    private let total: Duration?
+    private let stopwatch: RetrySchedule.Stopwatch
     private var failures: [NetworkError] = []
 
     init(_ policy: RetryPolicy, _ request: Request, _ context: Interception.Context, _ clock: any Clock<Duration>) {
         schedule = RetrySchedule(policy)
         self.request = request
         self.context = context
-        let (stopwatch, before) = (clock.stopwatch(), context.elapsed)
-        time = { before + stopwatch() }
-        total = context.remaining.map { $0 + before }
+        stopwatch = RetrySchedule.Stopwatch(clock, from: context.time)
     }
 
-    private var now: RetrySchedule.Time {
-        let elapsed = time()
-        return RetrySchedule.Time(elapsed: elapsed, remaining: total.map { max($0 - elapsed, .zero) })
-    }
-
-    /// Returns the error for a response that asks for a retry, or nil for a response to keep.
+    /// Returns the error for a response that calls for a retry, or nil for a response to keep.
     func refusal(by response: IncomingResponse) -> NetworkError? {
         schedule.refusal(by: response.head, of: response.request, after: context.elapsed)
     }
 
     mutating func step(after error: NetworkError, chance: () -> Double) -> RetrySchedule.Step {
-        schedule.step(after: error, of: request, at: now, chance: chance())
+        schedule.step(after: error, of: request, at: stopwatch.now, chance: chance())
     }
 
     mutating func note(_ error: NetworkError, _ wait: Duration) {
@@ -184,13 +189,8 @@ private struct Attempts {
         context.run.willRetry(after: wait, error)
     }
 
-    /// Whether reaching the server failed, and the policy waits for connectivity.
-    func needsConnectivity(after error: NetworkError) -> Bool {
-        schedule.policy.waitsForConnectivity && (error.kind == .cannotResolve || error.kind == .cannotConnect)
-    }
-
     /// Returns the time left beyond a wait; nil for no limit.
-    func left(with wait: Duration) -> Duration? { schedule.left(with: wait, at: now) }
+    func left(with wait: Duration) -> Duration? { schedule.left(with: wait, at: stopwatch.now) }
 
     /// Returns the error of an attempt whose announced retry did not happen.
     mutating func giveUp() -> NetworkError {
@@ -212,6 +212,11 @@ private struct Attempts {
         if failures.isEmpty { return error }
         return error.with(attempts: failures.count + 1, earlier: failures, duration: context.elapsed)
     }
+}
+
+extension Interception.Context {
+    /// The time of the transfer, for a schedule of retries.
+    var time: RetrySchedule.Time { RetrySchedule.Time(elapsed: elapsed, remaining: remaining) }
 }
 
 extension RetrySchedule.Step {

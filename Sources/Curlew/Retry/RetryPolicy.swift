@@ -29,9 +29,9 @@ public struct RetryPolicy: Sendable, Hashable {
     public var statuses: StatusSet
     /// The wait before an attempt, in addition to a requested wait (`Retry-After`, `RateLimit`).
     public var backoff: RetryPolicy.Backoff
-    /// The longest wait that a server may ask for by `Retry-After` or `RateLimit`; 60 s unless set.
+    /// The longest wait that a server may request by `Retry-After` or `RateLimit`; 60 s unless set.
     ///
-    /// If the server asks for more, the policy gives up.
+    /// If the server requests a longer wait, the policy gives up.
     public var longestWait: Duration
     /// The latest start of an attempt, counted from the transfer's start; nil, the default, for any time within
     /// `timeouts.total`.
@@ -41,9 +41,9 @@ public struct RetryPolicy: Sendable, Hashable {
     ///
     /// Each request adds this share to the budget of its origin, and each retry takes one. A budget starts at ten
     /// retries, regains one per second while it is below ten, and holds at most a hundred. When it is empty, the
-    /// request is not sent again: the caller receives the last response or error, whose hint says so. With zero,
-    /// requests add nothing; the initial ten and the one per second remain. This protects a server that is down, and
-    /// does not affect a script that sends few requests.
+    /// request is not sent again: the caller receives the last response or error, whose hint names the reason. With
+    /// zero, requests add nothing; the initial ten and the one per second remain. This protects a server that is down,
+    /// and does not affect a script that sends few requests.
     public var budget: Double?
     /// Whether a request whose method is not in `methods` gets an `Idempotency-Key` (a random UUID, the same for each
     /// attempt), and so may be retried; false unless set.

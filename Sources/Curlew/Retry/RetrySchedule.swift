@@ -3,7 +3,8 @@
 
 /// The retries of one operation, as a pure value: it counts failures and decides what follows each of them.
 ///
-/// The retry interceptor, downloads, their range fetchers and event sources share these rules.
+/// The retry interceptor, downloads and their range fetchers share these rules. Event sources use only the count, since
+/// they reconnect with any method, and also when the server ends a stream.
 struct RetrySchedule: Sendable {
     enum Step: Hashable, Sendable {
         /// Another attempt, after this wait.
@@ -18,6 +19,28 @@ struct RetrySchedule: Sendable {
         var elapsed: Duration
         /// The remaining part of `timeouts.total`; nil without that limit.
         var remaining: Duration?
+    }
+
+    /// Measures the time of a transfer by a clock, which a test can inject.
+    struct Stopwatch: Sendable {
+        private let elapsed: @Sendable () -> Duration
+        private let total: Duration?
+
+        /// Starts to measure.
+        ///
+        /// - Parameters:
+        ///   - clock: The clock that measures the time from now on.
+        ///   - start: The time of the transfer until now.
+        init(_ clock: any Clock<Duration>, from start: Time) {
+            let stopwatch = clock.stopwatch()
+            elapsed = { start.elapsed + stopwatch() }
+            total = start.remaining.map { $0 + start.elapsed }
+        }
+
+        var now: Time {
+            let elapsed = elapsed()
+            return Time(elapsed: elapsed, remaining: total.map { max($0 - elapsed, .zero) })
+        }
     }
 
     let policy: RetryPolicy
@@ -79,7 +102,7 @@ struct RetrySchedule: Sendable {
         return left.map { max($0 - wait, .zero) }
     }
 
-    /// Returns the error for a response that asks for a retry, or nil for a response to keep.
+    /// Returns the error for a response that calls for a retry, or nil for a response to keep.
     ///
     /// - Parameters:
     ///   - head: The head of the response.

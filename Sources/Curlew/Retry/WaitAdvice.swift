@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// The wait that a server asks of its client, read from the fields of a response.
+/// The wait that a server requests, read from the fields of a response.
 ///
 /// `Retry-After` is a number of seconds or a date (RFC 9110 §10.2.3); a date is compared with the server's `Date` if it
 /// sends one. Without `Retry-After`, a used-up quota counts: `RateLimit` with its `r` and `t`, `RateLimit-Remaining`

@@ -4,7 +4,7 @@
 internal import FoundationEssentials
 
 // Errors for failed encodings and decodings. Messages name types and places but no values: a value may be secret, and
-// messages go to logs.
+// messages are logged.
 
 extension NetworkError {
     /// Returns the error for a body that could not be decoded.
@@ -84,7 +84,7 @@ extension NetworkError {
         NetworkError(
             .decodingFailed, phase: .decoding, "The body is empty, where a \(typeName(type)) was expected.",
             hint: textHint(type)
-                ?? "Ask for an Optional (`\(typeName(type))?`) if the body may be empty, or ignore the body with `using: .empty`.",
+                ?? "Decode `\(typeName(type))?` if the body may be empty, or ignore the body with `using: .empty`.",
             request: request, response: head)
     }
 
@@ -166,7 +166,7 @@ extension CodingKey {
     fileprivate var shown: String { stringValue.shortened(to: 64).escapingControls }
 }
 
-// Their descriptions quote values.
+// The descriptions of these errors quote values of the body, so the title and the hint stand in for them.
 extension DecodingError: DetailedCause {
     var title: String {
         switch self {

@@ -4,7 +4,7 @@
 /// Checks whether Foundation's decoder can decode a property list safely.
 ///
 /// The decoder recurses as deeply as the list is nested, until the stack overflows. It expands every reference of a
-/// binary list, so that few bytes can stand for more objects than fit into memory.
+/// binary list, so that few bytes can describe more objects than fit into memory.
 enum PropertyListCheck {
     enum Failure: Error, Equatable {
         /// The list is neither XML in UTF-8 nor a binary property list, or it is truncated.

@@ -10,7 +10,7 @@ internal import CurlewEngine
 /// are, so only ASCII URLs are kept, and lengths are compared.
 struct PlannedURLCache {
     private static let size = 256
-    /// The entry used last, which the next look-up usually asks for again.
+    /// The entry used last, which is usually also the entry for the next look-up.
     private var last: (text: String, url: PlannedURL)?
     private var entries = [(text: String, url: PlannedURL)?](repeating: nil, count: size)
 

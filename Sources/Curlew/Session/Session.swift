@@ -194,8 +194,8 @@ public actor Session {
     ///
     /// A second call waits for the end, too.
     ///
-    /// Calling it is optional, because a released session closes itself. Cancellation does not interrupt it; the time
-    /// of `mode` bounds it.
+    /// The call is optional, because a released session closes itself. Cancellation does not interrupt the shutdown;
+    /// the time of `mode` bounds it.
     /// - Parameter mode: How running transfers end; within 30 seconds by default.
     /// - Throws: `NetworkError` of kind `.invalidRequest` for `Session.shared`.
     public nonisolated func shutdown(_ mode: Shutdown = .graceful(within: .seconds(30))) async throws(NetworkError) {

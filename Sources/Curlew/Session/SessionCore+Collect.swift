@@ -87,8 +87,8 @@ extension SessionCore {
     /// be kept for another attempt.
     private func directRun(of request: Request) -> EngineTransfer? {
         if request.body.needsOwnDescriptor { return nil }
-        let place = AttemptPlace(id: EngineTransfer.nextID(), ordinal: 1, offset: 0, continues: false)
-        return try? run(of: request, at: place, isMeasured: false)
+        let position = AttemptPosition(id: EngineTransfer.nextID(), ordinal: 1, offset: 0, continues: false)
+        return try? run(of: request, at: position, isMeasured: false)
     }
 }
 

@@ -69,7 +69,7 @@ final class SessionCore: Sendable {
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: true)
         )
         defaultTimes = TimeLimits(configuration.timeouts)
-        isHeadSet = configuration.timeouts.sets("responseHead")
+        isHeadSet = configuration.timeouts.sets(.responseHead)
         continueTime = configuration.http.expectContinueTimeout.engineTime
         relay.attach(share.loop)
         do throws(NetworkError) {
@@ -136,8 +136,8 @@ final class SessionCore: Sendable {
         return plan
     }
 
-    /// Checks that the request may be sent without TLS, where no trust evaluator is asked; evaluators that pin
-    /// certificates refuse it.
+    /// Checks that the request may be sent without TLS, where no trust evaluator runs; evaluators that pin certificates
+    /// refuse it.
     private func checkPlainHTTP(for request: Request, to host: String) throws(NetworkError) {
         let rule: String
         if configuration.tls.isRequired {
@@ -245,8 +245,8 @@ final class SessionCore: Sendable {
             for: request, expectsContinue: plan.expectsContinue, contentEncoding: ContentCoding.gzip.rawValue)
     }
 
-    func transfer(_ request: Request, for keeper: DownloadRun? = nil) -> TransferToken {
-        TransferToken(TransferRun(request, on: self, for: keeper))
+    func transfer(_ request: Request, for download: DownloadRun? = nil) -> TransferToken {
+        TransferToken(TransferRun(request, on: self, for: download))
     }
 
     /// Creates the transfer of a request that can never be sent.
@@ -306,7 +306,7 @@ extension SessionCore {
             return defaultTimes.applied(to: request, isHeadSet: isHeadSet)
         }
         let times = TimeLimits(configuration.timeouts.merging(own))
-        return times.applied(to: request, isHeadSet: isHeadSet || own.sets("responseHead"))
+        return times.applied(to: request, isHeadSet: isHeadSet || own.sets(.responseHead))
     }
 
     func totalTimeout(of request: Request) -> Duration? {
@@ -328,8 +328,8 @@ extension SessionCore {
     /// Prepares an attempt of a request.
     ///
     /// - Throws: `NetworkError` of kind `invalidRequest`, or the reason why the session can run nothing.
-    func attempt(_ request: Request, at place: AttemptPlace) throws(NetworkError) -> Attempt {
-        Attempt(request, try run(of: request, at: place), offset: place.offset, policy: policy(for: request))
+    func attempt(_ request: Request, at position: AttemptPosition) throws(NetworkError) -> Attempt {
+        Attempt(request, try run(of: request, at: position), offset: position.offset, policy: policy(for: request))
     }
 
     /// Returns the decoding of the response; nil when the response is not decoded.
@@ -337,19 +337,19 @@ extension SessionCore {
 
     /// Creates the run of a request as one of its transfer's attempts.
     func run(
-        of request: Request, at place: AttemptPlace, isMeasured: Bool = true
+        of request: Request, at position: AttemptPosition, isMeasured: Bool = true
     ) throws(NetworkError) -> EngineTransfer {
         var plan = try plan(for: request)
         plan.isMeasured = isMeasured
-        plan.transfer = place.id
-        plan.ordinal = place.ordinal
-        plan.offset = place.offset
-        plan.continues = place.continues
-        plan.course = place.course
-        plan.isSaved = place.isSaved
+        plan.transfer = position.id
+        plan.ordinal = position.ordinal
+        plan.offset = position.offset
+        plan.continues = position.continues
+        plan.course = position.course
+        plan.isSaved = position.isSaved
         if let total = plan.times.total {
-            guard total > place.offset else { throw .overdue(request, after: totalTimeout(of: request)) }
-            plan.times.total = total - place.offset
+            guard total > position.offset else { throw .overdue(request, after: totalTimeout(of: request)) }
+            plan.times.total = total - position.offset
         }
         return EngineTransfer(plan, on: share.loop)
     }

@@ -25,7 +25,7 @@ extension Session {
         ///
         /// The event is sent once, and again when the reason changes.
         case keyLogNotWritten(path: String, reason: String)
-        /// This number of events before this one was dropped, because the observer was too slow.
+        /// The number of events before this one that were dropped, because the observer was too slow.
         case dropped(Int)
         /// The session was shut down or released, and its transfers have ended; this is the last event.
         case closed

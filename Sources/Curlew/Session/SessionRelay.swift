@@ -73,8 +73,8 @@ final class SessionRelay: EngineObserver {
 
         /// Subscribes to the loop's events, or unsubscribes without observers; called under the lock, so that the last
         /// call takes effect.
-        func watch(_ witness: SessionRelay) {
-            loop?.watch(observers.isEmpty && witness.recorder == nil ? nil : witness)
+        func watch(_ relay: SessionRelay) {
+            loop?.watch(observers.isEmpty && relay.recorder == nil ? nil : relay)
         }
     }
 
@@ -152,7 +152,7 @@ final class SessionRelay: EngineObserver {
 
     // MARK: Events
 
-    func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
+    func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
         // Ignore events of attempts left behind by a finished transfer. An attempt cancelled before it started produces
         // no events.
         if transfer.plan.course?.isOver == true, !isEndPending(transfer) { return }

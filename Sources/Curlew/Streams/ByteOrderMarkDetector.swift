@@ -3,7 +3,7 @@
 
 /// A detector of the byte order mark at the start of a stream; the boundaries of the chunks do not affect it.
 ///
-/// It holds a byte back only while that byte may be part of a mark.
+/// The detector delays a byte only while that byte may be part of a mark.
 struct ByteOrderMarkDetector: Sendable {
     private let known: [TextEncoding]
     /// The first bytes, while they may begin a mark.

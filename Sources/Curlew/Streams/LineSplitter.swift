@@ -3,7 +3,7 @@
 
 /// A splitter of bytes into lines, which end with LF or CRLF.
 ///
-/// It searches each byte once: for an incomplete line, it searches only the new bytes.
+/// The splitter searches each byte once: for an incomplete line, it searches only the new bytes.
 struct LineSplitter: Sendable {
     private let limit: ByteCount
     /// The start of the incomplete line.

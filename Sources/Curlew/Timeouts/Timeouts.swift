@@ -65,9 +65,9 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The minimum rate of a body transfer, below which the transfer fails; nil for no minimum.
     ///
-    /// 1 KiB within 60 s unless set. It ends transfers that `idle` does not end, because the peer moves a byte now and
-    /// then. Responses of type `text/event-stream` have no minimum rate. Set nil for other streams with rare elements,
-    /// such as NDJSON watches or responses that a server keeps alive with whitespace.
+    /// 1 KiB within 60 s unless set. The minimum rate ends transfers that `idle` does not end, because the peer moves a
+    /// byte now and then. Responses of type `text/event-stream` have no minimum rate. Set nil for other streams with
+    /// rare elements, such as NDJSON watches or responses that a server keeps alive with whitespace.
     public var minimumRate: MinimumRate? {
         get { ownRate.value(or: MinimumRate(bytes: .kibibytes(1), within: .seconds(60))) }
         set { ownRate = newValue == MinimumRate.inherited ? .unset : .set(newValue) }
@@ -166,16 +166,19 @@ public struct Timeouts: Hashable, Sendable {
         }
     }
 
-    /// Whether a member is set, by its name.
-    func sets(_ member: String) -> Bool {
+    /// A time limit by its name, which is also its key in JSON.
+    enum Name: String, CodingKey {
+        case connect, responseHead, idle, total, queue, minimumRate
+    }
+
+    func sets(_ member: Name) -> Bool {
         switch member {
-        case "connect": ownConnect != .unset
-        case "responseHead": ownHead != .unset
-        case "idle": ownIdle != .unset
-        case "minimumRate": ownRate != .unset
-        case "total": ownTotal != .unset
-        case "queue": ownQueue != .unset
-        default: false
+        case .connect: ownConnect != .unset
+        case .responseHead: ownHead != .unset
+        case .idle: ownIdle != .unset
+        case .total: ownTotal != .unset
+        case .queue: ownQueue != .unset
+        case .minimumRate: ownRate != .unset
         }
     }
 
@@ -192,16 +195,12 @@ public struct Timeouts: Hashable, Sendable {
 }
 
 extension Timeouts: Codable {
-    private enum CodingKeys: CodingKey {
-        case connect, responseHead, idle, total, queue, minimumRate
-    }
-
     /// Decodes seconds as numbers.
     ///
     /// A missing key leaves its member unset; null means no limit, except for `connect`, where it leaves it unset.
     /// - Throws: `DecodingError.dataCorrupted` for a number that is negative or above about 31 years.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(keyedBy: Name.self)
         self.init()
         if let connect = try container.seconds(.connect) { self.connect = connect }
         if container.contains(.responseHead) { responseHead = try container.seconds(.responseHead) }
@@ -216,7 +215,7 @@ extension Timeouts: Codable {
     /// Encodes the members that are set: seconds as numbers, and null for no limit.
     /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
+        var container = encoder.container(keyedBy: Name.self)
         if case .set(let value) = ownConnect { try container.encode(value?.inSeconds, forKey: .connect) }
         if case .set(let value) = ownHead { try container.encode(value?.inSeconds, forKey: .responseHead) }
         if case .set(let value) = ownIdle { try container.encode(value?.inSeconds, forKey: .idle) }
@@ -256,26 +255,26 @@ extension TimeLimits {
 extension TimeLimits.Kind {
     /// Returns the message and the hint of the error for an exceeded limit.
     func explanation(_ length: Duration, of request: Request?) -> (message: String, hint: String) {
-        func text(_ member: String) -> String { NetworkError.limit(member, length, of: request) }
+        func text(_ member: Timeouts.Name) -> String { NetworkError.limit(member, length, of: request) }
         return switch self {
         case .connect:
             (
-                "No connection was made within \(text("connect")).",
+                "No connection was made within \(text(.connect)).",
                 "Check that the host is up and that no firewall blocks it, or raise the limit."
             )
         case .head:
             (
-                "No response head arrived within \(text("responseHead")).",
+                "No response head arrived within \(text(.responseHead)).",
                 "The server is slow or busy; retry later, or raise the limit."
             )
         case .idle:
             (
-                "No byte was sent or received for \(text("idle")).",
+                "No byte was sent or received for \(text(.idle)).",
                 "The server or the network hangs; retry later, or raise the limit."
             )
         case .slow(let bytes):
             (
-                "Fewer than \(ByteCount(bytes)) were transferred within \(text("minimumRate")).",
+                "Fewer than \(ByteCount(bytes)) were transferred within \(text(.minimumRate)).",
                 "The server or the network is slow. Retry later, or set `timeouts.minimumRate` to nil for a stream "
                     + "whose elements are rare."
             )

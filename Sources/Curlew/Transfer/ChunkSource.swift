@@ -112,7 +112,7 @@ private final class TappedSource<Sample: Sendable>: ChunkSource {
         var reader: BodyReader?
         var sample: Sample
         var trailers: HeaderFields?
-        var isTold = false
+        var isReported = false
     }
 
     private let response: IncomingResponse
@@ -163,8 +163,8 @@ private final class TappedSource<Sample: Sendable>: ChunkSource {
 
     private func tell(_ error: NetworkError?) {
         let sample = state.withLock { state -> Sample? in
-            defer { state.isTold = true }
-            return state.isTold ? nil : state.sample
+            defer { state.isReported = true }
+            return state.isReported ? nil : state.sample
         }
         if let sample { end(sample, error) }
     }

@@ -63,7 +63,7 @@ final class Drive: Sendable {
             let outcome = await attempt.engine.ended()
             run.releaseHold(attempt.engine)
             // A download owns its bytes, so the outcome of the last attempt does not matter.
-            run.finish(run.keeper == nil ? outcome.failure.map { attempt.error($0, outcome) } : nil)
+            run.finish(run.download == nil ? outcome.failure.map { attempt.error($0, outcome) } : nil)
         } else {
             await run.abandon()
             run.finish(error)

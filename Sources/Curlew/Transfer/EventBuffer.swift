@@ -48,7 +48,7 @@ final class EventBuffer<Event: Sendable>: Sendable {
 
     /// Appends an event, and ends the buffer in the same step if it is the last one.
     ///
-    /// It is for callers that hold a lock to keep events in order.
+    /// Use this method while holding a lock that keeps events in order.
     ///
     /// - Returns: The tasks to resume after that lock is released.
     func push(_ event: Event, isLast: Bool = false) -> [Wake] {

@@ -47,7 +47,7 @@ final class EventDistributor: EngineObserver {
         }
     }
 
-    func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
+    func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
         for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { receive(event) }
     }
 
@@ -125,21 +125,21 @@ extension TransferRun {
     /// Adds an observer, and returns the buffer with its events from now on.
     func observe() -> EventBuffer<TransferEvent> {
         let buffer = EventBuffer<TransferEvent> { [self] in event(.dropped($0)) }
-        // Set the witness and read the attempt in one step, so that each attempt gets the witness here or at its start.
-        let (witness, isNew, current) = state.withLock { state -> (EventDistributor, Bool, EngineTransfer?) in
-            if let witness = state.witness { return (witness, false, nil) }
-            let witness = EventDistributor()
-            state.witness = witness
-            return (witness, true, state.current)
+        // Set the distributor and read the attempt in one step, so that each attempt gets it here or at its start.
+        let (distributor, isNew, current) = state.withLock { state -> (EventDistributor, Bool, EngineTransfer?) in
+            if let distributor = state.distributor { return (distributor, false, nil) }
+            let distributor = EventDistributor()
+            state.distributor = distributor
+            return (distributor, true, state.current)
         }
-        witness.add(buffer) { hasEnded in
+        distributor.add(buffer) { hasEnded in
             let now = hasEnded ? .finished : standing
             return now == .idle ? nil : event(.state(Transfer<Void>.State(now)))
         }
         guard isNew else { return buffer }
-        if case .failure(let error) = first { witness.receive(event(.finished(error))) }
-        current?.watch(witness)
-        if let end = state.withLock({ $0.end }) { witness.receive(event(.finished(end.error))) }
+        if case .failure(let error) = first { distributor.receive(event(.finished(error))) }
+        current?.watch(distributor)
+        if let end = state.withLock({ $0.end }) { distributor.receive(event(.finished(end.error))) }
         return buffer
     }
 
@@ -166,11 +166,11 @@ extension TransferRun {
     }
 
     private func tell(_ event: () -> TransferEvent) {
-        let witness = state.withLock { $0.witness }
+        let distributor = state.withLock { $0.distributor }
         let sink = host.sink
-        guard witness != nil || sink != nil else { return }
+        guard distributor != nil || sink != nil else { return }
         let event = event()
-        witness?.receive(event)
+        distributor?.receive(event)
         sink?.send(event)
     }
 

@@ -186,8 +186,8 @@ final class BodyReader: Sendable {
 
     /// Returns the next element; nil at the end.
     ///
-    /// After an error it throws the same error again. The elements of an untouched body of an attempt begin with its
-    /// informational heads and its head.
+    /// After an error, the method throws the same error again. The elements of an untouched body of an attempt begin
+    /// with its informational heads and its head.
     func next() async throws(NetworkError) -> TransferElement? {
         let isBusy = state.withLock { state in
             defer { state.isAsked = true }

@@ -71,7 +71,7 @@ public struct IncomingResponse: Sendable {
 
     /// Discards the body: a short rest is read so that the connection can be reused, a long rest is cancelled.
     ///
-    /// It is for an interceptor that sends another request instead; the body cannot be read afterwards.
+    /// Use this method in an interceptor that sends another request instead; the body cannot be read afterwards.
     public func discard() async { if let attempt { await body.discard(attempt, expecting: head.contentLength) } }
 
     /// Waits until the body is collected, without taking it, or until a reader starts to stream it.

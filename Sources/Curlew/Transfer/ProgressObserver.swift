@@ -12,9 +12,9 @@ final class ProgressObserver: Sendable {
         var last: Counters?
         var isDone = false
         var meter = RateMeter()
-        /// The last progress that was delivered for a transfer with a keeper, and its time.
-        var kept: TransferProgress?
-        var keptAt: UInt64 = 0
+        /// The last progress that was delivered for a download, and its time.
+        var delivered: TransferProgress?
+        var deliveredAt: UInt64 = 0
         /// Whether a timer is running that wakes the observer for the next progress.
         var isTimed = false
     }
@@ -29,7 +29,7 @@ final class ProgressObserver: Sendable {
         if state.withLock({ $0.isDone }) { return nil }
         if run.refused() != nil { return done(.refused) }
         run.startObserved()
-        if let keeper = run.keeper { return await next(of: keeper, run) }
+        if let download = run.download { return await next(of: download, run) }
         while true {
             let seen = run.signal.count
             guard let engine = run.state.withLock({ $0.current }) else {
@@ -51,36 +51,36 @@ final class ProgressObserver: Sendable {
         }
     }
 
-    private func next(of keeper: DownloadRun, _ run: TransferRun) async -> TransferProgress? {
+    private func next(of download: DownloadRun, _ run: TransferRun) async -> TransferProgress? {
         while true {
             let seen = run.signal.count
             if let answer = run.state.withLock({ $0.drive })?.answer {
-                var last = run.progress(keeper.progress)
+                var last = run.progress(download.progress)
                 if case .success = answer { last.isFinished = true }
                 return done(last)
             }
-            let (now, progress, transferred) = (Monotonic.now(), run.progress(keeper.progress), keeper.transferred)
+            let (now, progress, transferred) = (Monotonic.now(), run.progress(download.progress), download.transferred)
             let interval = run.host.loop.configuration.progressInterval
             var wait: UInt64?
-            let told = state.withLock { state -> TransferProgress? in
+            let reported = state.withLock { state -> TransferProgress? in
                 let isNew =
-                    state.kept?.received != progress.received
-                    || state.kept?.expectedToReceive != progress.expectedToReceive
+                    state.delivered?.received != progress.received
+                    || state.delivered?.expectedToReceive != progress.expectedToReceive
                 guard isNew else { return nil }
-                let since = now &- state.keptAt
+                let since = now &- state.deliveredAt
                 guard since >= interval else {
                     // A timer makes sure that the last value is delivered even when no further change follows.
                     if !state.isTimed { wait = interval - since }
                     state.isTimed = true
                     return nil
                 }
-                (state.kept, state.keptAt) = (progress, now)
+                (state.delivered, state.deliveredAt) = (progress, now)
                 state.meter.record(now: now, totalBytes: transferred)
-                var told = progress
-                told.bytesPerSecond = state.meter.bytesPerSecond
-                return told
+                var reported = progress
+                reported.bytesPerSecond = state.meter.bytesPerSecond
+                return reported
             }
-            if let told { return told }
+            if let reported { return reported }
             if let wait { ring(run, after: wait) }
             guard await run.signal.wait(after: seen) else { return nil }
         }
@@ -129,9 +129,9 @@ extension TransferRun {
         }
     }
 
-    /// Returns a keeper's progress with the elapsed time.
-    func progress(_ kept: TransferProgress) -> TransferProgress {
-        var progress = kept
+    /// Returns a download's progress with the elapsed time.
+    func progress(_ delivered: TransferProgress) -> TransferProgress {
+        var progress = delivered
         progress.elapsed = elapsed
         return progress
     }

@@ -85,8 +85,9 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
 
     /// Stops sending and receiving, but keeps the connection.
     ///
-    /// It has no effect on a finished transfer. Bytes in flight may still arrive, and the server may time out. The idle
-    /// timeout does not run during a pause. A transfer that is paused before its request is sent does not send it.
+    /// The call has no effect on a finished transfer. Bytes in flight may still arrive, and the server may time out.
+    /// The idle timeout does not run during a pause. A transfer that is paused before its request is sent does not send
+    /// it.
     public func pause() { run.pause() }
 
     /// Continues after `pause()`.

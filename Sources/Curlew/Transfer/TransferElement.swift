@@ -18,8 +18,8 @@
 public enum TransferElement: Sendable {
     /// A response before the final one, such as 103 Early Hints (RFC 9110 §15.2); a request may have several.
     ///
-    /// 100 (Continue) is left out. When sixteen wait to be read, further ones are left out as well. More than 32 for
-    /// one request end the request with `.invalidResponse`.
+    /// 100 (Continue) is left out. When sixteen heads are unread, further ones are left out as well. More than 32 heads
+    /// for one request end the request with `.invalidResponse`.
     case informational(ResponseHead)
     /// The response's status and fields; delivered once.
     case head(ResponseHead)

@@ -39,7 +39,7 @@ final class TransferReader: ElementReader {
 
     deinit {
         // A download's file may have other readers; do not cancel it.
-        if token.run.keeper != nil { return }
+        if token.run.download != nil { return }
         switch state.withLock({ $0.stage }) {
         case .direct, .driven, .body:
             token.run.recordReaderError(by: .cancelled(.receiving, token.run.request))
@@ -114,7 +114,7 @@ final class TransferReader: ElementReader {
             let seen = run.signal.count
             let answer = drive.answer
             if let element = drive.takeElement() { return element }
-            if let copy = run.keeper?.copy {
+            if let copy = run.download?.copy {
                 let reader = try copy.body.take(for: copy.request, withProgress: withProgress)
                 move(to: .body(reader, head: copy.head))
                 return try await body(reader, copy.head)

@@ -95,21 +95,21 @@ extension TransferRun {
             state.course = course
             return course
         }
-        let place = AttemptPlace(
+        let position = AttemptPosition(
             id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true, course: course,
-            isSaved: keeper != nil)
+            isSaved: download != nil)
         // An interceptor may have created a new request without the withheld fields.
         var request = request
         let withheld = state.withLock { $0.withheld }
         request.withheld += withheld.filter { !request.withheld.contains($0) }
-        let attempt = try host.attempt(request, at: place)
+        let attempt = try host.attempt(request, at: position)
         start(attempt, for: request)
         return attempt
     }
 
     private func start(_ attempt: Attempt, for request: Request) {
         let engine = attempt.engine
-        let (repeated, witness, isCancelled, isStreamed) = state.withLock { state in
+        let (repeated, distributor, isCancelled, isStreamed) = state.withLock { state in
             defer {
                 state.attempts += 1
                 state.current = engine
@@ -119,12 +119,12 @@ extension TransferRun {
             if state.isPaused { engine.pause() }
             if state.priority != self.request.options.priority.rawValue { engine.priority = state.priority }
             return (
-                state.attempts > 0 && !state.followsRedirect ? (state.latest, state.attempts) : nil, state.witness,
+                state.attempts > 0 && !state.followsRedirect ? (state.latest, state.attempts) : nil, state.distributor,
                 state.isCancelled, state.claim == .stream
             )
         }
         if let (request, attempt) = repeated { emit(.retried, of: request ?? self.request, attempt: attempt) }
-        if let witness { engine.watch(witness) }
+        if let distributor { engine.watch(distributor) }
         if isCancelled { engine.cancel() }
         // Create the reader before the start: otherwise the loop would have to be notified.
         if isStreamed { _ = attempt.reader }

@@ -20,14 +20,14 @@ extension TransferRun {
         case nil:
             if let now, now != .finished, now != .idle { return now }
             if isPaused { return .paused }
-            return keeper?.isQueued == true ? .queued : hasStarted ? .running : .idle
+            return download?.isQueued == true ? .queued : hasStarted ? .running : .idle
         }
     }
 
     /// The progress of the current attempt; reading it does not start the transfer.
     var currentProgress: TransferProgress {
-        if let keeper {
-            var progress = progress(keeper.progress)
+        if let download {
+            var progress = progress(download.progress)
             if case .success = state.withLock({ $0.drive })?.answer { progress.isFinished = true }
             return progress
         }

@@ -40,7 +40,7 @@ final class TransferRun: Sendable {
         /// The number of tasks that await the value.
         var waitingTasks = 0
         var signal: Signal?
-        var witness: EventDistributor?
+        var distributor: EventDistributor?
         /// The request of the latest attempt; nil for the first one.
         var latest: Request?
         /// The state about the end of a chain that its attempts share.
@@ -59,24 +59,24 @@ final class TransferRun: Sendable {
     /// The attempt of a direct transfer, or the error that prevents it; nil when the chain creates the attempts.
     let first: Result<Attempt, NetworkError>?
     /// The consumer that combines the bodies of all attempts; nil when the last attempt has the result.
-    let keeper: DownloadRun?
+    let download: DownloadRun?
     let state: Lock<State>
 
-    init(_ request: Request, on host: SessionCore, for keeper: DownloadRun? = nil) {
+    init(_ request: Request, on host: SessionCore, for download: DownloadRun? = nil) {
         id = EngineTransfer.nextID()
         self.host = host
-        self.keeper = keeper
+        self.download = download
         var state = State(priority: request.options.priority.rawValue)
-        // The keeper takes the bodies, so they must not be collected.
-        if keeper != nil { state.claim = .stream }
+        // The download takes the bodies, so they must not be collected.
+        if download != nil { state.claim = .stream }
         var request = request
         do throws(NetworkError) {
             request.body = try request.keptBody()
             if host.isIntercepted(request) {
                 first = nil
             } else {
-                let place = AttemptPlace(id: id, ordinal: 1, offset: 0, continues: false)
-                let attempt = try host.attempt(request, at: place)
+                let position = AttemptPosition(id: id, ordinal: 1, offset: 0, continues: false)
+                let attempt = try host.attempt(request, at: position)
                 state.current = attempt.engine
                 first = .success(attempt)
             }
@@ -92,7 +92,7 @@ final class TransferRun: Sendable {
         id = EngineTransfer.nextID()
         self.host = host
         self.request = request
-        keeper = nil
+        download = nil
         first = .failure(error)
         state = Lock(State(priority: request.options.priority.rawValue))
     }
@@ -103,7 +103,7 @@ final class TransferRun: Sendable {
         self.host = host
         request = attempt.request
         first = .success(attempt)
-        keeper = nil
+        download = nil
         var state = State(priority: request.options.priority.rawValue)
         state.current = attempt.engine
         let startedAt = attempt.engine.snapshot.counters.startedAt
@@ -171,7 +171,7 @@ final class TransferRun: Sendable {
             state.isPaused = true
             state.current?.pause()
         }
-        keeper?.pauseChanged(self)
+        download?.pauseChanged(self)
     }
 
     func resume() {
@@ -179,8 +179,8 @@ final class TransferRun: Sendable {
             state.isPaused = false
             state.current?.resume()
         }
-        guard let keeper else { return }
-        keeper.pauseChanged(self)
+        guard let download else { return }
+        download.pauseChanged(self)
         notify()
     }
 
@@ -191,7 +191,7 @@ final class TransferRun: Sendable {
                 state.priority = newValue
                 state.current?.priority = newValue
             }
-            keeper?.priorityChanged(self)
+            download?.priorityChanged(self)
         }
     }
 
@@ -253,7 +253,7 @@ final class TransferRun: Sendable {
             return state.claim == .stream
         }
         if let error = refused() { throw error }
-        guard isTaken, keeper == nil else { return }
+        guard isTaken, download == nil else { return }
         if let error = failureOfTakenBody { throw error }
         throw NetworkError(
             invalid: .usage, "A stream has taken the body, so the transfer has no value.",
@@ -262,7 +262,7 @@ final class TransferRun: Sendable {
 
     /// Records the error that stopped the reader of the stream before the end of the body.
     func recordReaderError(by error: NetworkError) {
-        if keeper == nil { state.withLock { $0.readerError = error } }
+        if download == nil { state.withLock { $0.readerError = error } }
     }
 
     /// Claims the body for a stream and starts the transfer.
@@ -272,7 +272,7 @@ final class TransferRun: Sendable {
     func claimStream(withProgress: Bool) throws(NetworkError) -> Attempt? {
         if let error = refused() { throw error }
         try refuseCancelledTask()
-        if keeper != nil {
+        if download != nil {
             begin()
             return nil
         }

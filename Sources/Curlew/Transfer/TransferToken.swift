@@ -95,9 +95,9 @@ extension TransferRun {
             let seen = signal.count
             guard drive.answer == nil else { break }
             if await signal.wait(after: seen) { continue }
-            if interest.mayLeave() { throw withdrawn }
+            if interest.leave() { throw withdrawn }
             cancel()
-            await settled(drive)
+            await waitForAnswer(of: drive)
         }
         guard let answer = drive.answer else { throw .cancelled(.waiting, request) }
         let response = try answer.get()
@@ -113,7 +113,7 @@ extension TransferRun {
     }
 
     /// Waits for the response, even if the waiting task is cancelled.
-    func settled(_ drive: Drive) async {
+    func waitForAnswer(of drive: Drive) async {
         while true {
             let seen = signal.count
             if drive.answer != nil { return }
@@ -149,7 +149,7 @@ extension TransferRun {
         let engine = attempt.engine
         if let outcome = await engine.finished(orLed: orLed) { return outcome }
         if orLed && !Task.isCancelled { return nil }
-        if interest.mayLeave() { throw withdrawn }
+        if interest.leave() { throw withdrawn }
         // No other task waits: cancel the transfer too, and wait until it has ended before returning.
         cancel()
         return await engine.ended()
@@ -163,10 +163,10 @@ private final class Interest: Sendable {
 
     init(_ run: TransferRun) { self.run = run }
 
-    func end() { _ = mayLeave() }
+    func end() { _ = leave() }
 
     /// Ends the registration, and returns whether the transfer continues without this task.
-    func mayLeave() -> Bool {
+    func leave() -> Bool {
         let isFirst = hasEnded.withLock { hasEnded in
             defer { hasEnded = true }
             return !hasEnded
@@ -201,7 +201,7 @@ extension NetworkError {
     static func takenBody(_ request: Request) -> NetworkError {
         NetworkError(
             invalid: .usage, "The body has been read already.",
-            hint: "A body is read once. An interceptor that reads it hands on a response with a new one (with(body:)).",
+            hint: "A body is read once. An interceptor that reads it returns a response with a new body (with(body:)).",
             request: request, phase: .receiving)
     }
 }

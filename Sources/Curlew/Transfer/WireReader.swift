@@ -41,7 +41,7 @@ final class WireReader: Sendable {
 
     /// Returns the next decoded bytes; nil when the decoder needs more received bytes.
     private func decoded(by decoding: BodyDecoding) async throws(NetworkError) -> ByteChunk? {
-        var turn = Turn()
+        var timeslice = Timeslice()
         while true {
             do throws(NetworkError) {
                 switch try decoding.step() {
@@ -55,7 +55,7 @@ final class WireReader: Sendable {
                 state.withLock { $0.error = error }
                 throw error
             }
-            await turn.yieldIfOver()
+            await timeslice.yieldIfOver()
         }
     }
 

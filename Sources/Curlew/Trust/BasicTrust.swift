@@ -40,7 +40,7 @@ public struct CustomRoots: TrustEvaluator {
     /// - Throws: `TrustFailure.InvalidPolicy` when the list is empty.
     public init(_ certificates: [Certificate], addingToSystem: Bool = false) throws(TrustFailure.InvalidPolicy) {
         guard !certificates.isEmpty else {
-            throw TrustFailure.InvalidPolicy("No roots are given.", hint: "Without any, no server would be accepted.")
+            throw TrustFailure.InvalidPolicy("No roots are given.", hint: "An empty list rejects every server.")
         }
         roots = addingToSystem ? .systemAnd(certificates) : .only(certificates)
     }
@@ -118,7 +118,7 @@ public struct CustomTrust: TrustEvaluator {
     public let id: String
     /// The certificates at which a chain may end.
     public let roots: TrustRoots
-    /// Whether servers are asked for an OCSP response.
+    /// Whether the client requests an OCSP response from servers.
     public let wantsOCSPResponse: Bool
     private let refusesPlainHTTP: Bool
     private let body: @Sendable (PeerIdentity) throws(TrustFailure) -> Void
@@ -128,7 +128,7 @@ public struct CustomTrust: TrustEvaluator {
     /// - Parameters:
     ///   - id: The string that identifies the closure when evaluators are compared.
     ///   - roots: The certificates at which a chain may end; the system's roots by default.
-    ///   - wantsOCSPResponse: Whether servers are asked for an OCSP response; false by default.
+    ///   - wantsOCSPResponse: Whether the client requests an OCSP response from servers; false by default.
     ///   - allowsPlainHTTP: Whether requests without TLS may be sent; the closure is not called for them. True by
     ///     default.
     ///   - evaluate: Throws to refuse a server. It runs on the loop thread, so it must be quick and never wait. Nothing

@@ -142,7 +142,7 @@ public struct AnyTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, Partiall
         if failures.count == 1 { throw failures[0] }
         throw TrustFailure(
             .noneAccepts,
-            "none of \(failures.count) evaluators accepts: "
+            "all \(failures.count) evaluators reject the server: "
                 + failures.map(\.description).joined(separator: "; "),
             certificate: failures.first?.certificate, causes: failures)
     }

@@ -37,7 +37,7 @@ public struct PinnedCertificates: PinningTrust {
     public init(_ certificates: [Certificate], anchors: Anchors = .system) throws(TrustFailure.InvalidPolicy) {
         guard !certificates.isEmpty else {
             throw TrustFailure.InvalidPolicy(
-                "No certificates are pinned.", hint: "Without any, no server would be accepted.")
+                "No certificates are pinned.", hint: "An empty list rejects every server.")
         }
         self.certificates = Set(certificates)
         areAnchors = anchors == .pinsOnly
@@ -69,7 +69,7 @@ public struct PinnedCertificates: PinningTrust {
         try peer.requireValid()
         guard peer.verifiedChain.contains(where: certificates.contains) else {
             throw TrustFailure(
-                .certificate, "none of the chain's certificates is pinned",
+                .certificate, "no certificate of the chain is pinned",
                 hint: "Was the certificate renewed? PinnedPublicKeys accepts renewals with the same key.",
                 certificate: peer.certificates.first)
         }

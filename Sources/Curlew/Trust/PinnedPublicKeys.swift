@@ -133,7 +133,7 @@ public struct PinnedPublicKeys: PinningTrust {
         _ enforcement: Enforcement
     ) throws(TrustFailure.InvalidPolicy) {
         guard !pins.isEmpty else {
-            throw TrustFailure.InvalidPolicy("No keys are pinned.", hint: "Without any, no server would be accepted.")
+            throw TrustFailure.InvalidPolicy("No keys are pinned.", hint: "An empty list rejects every server.")
         }
         if chain == .notRequired, expires != nil || enforcement == .reportOnly {
             throw TrustFailure.InvalidPolicy(
@@ -182,7 +182,7 @@ public struct PinnedPublicKeys: PinningTrust {
     private static func failure(_ candidates: [Certificate]) -> TrustFailure {
         let shown = candidates.prefix(4).map { $0.publicKeyHash.description }.joined(separator: ", ")
         return TrustFailure(
-            .pin, "none of the chain's keys is pinned: \(shown.escapingControls)",
+            .pin, "no key of the chain is pinned: \(shown.escapingControls)",
             hint: "If the server is the right one, pin one of these keys.", certificate: candidates.first)
     }
 }

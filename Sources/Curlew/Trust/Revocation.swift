@@ -24,7 +24,7 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartiallyPrepare
     }
 
     /// The treatment of OCSP responses in the handshake.
-    public enum Staple: Hashable, Sendable {
+    public enum OCSPResponsePolicy: Hashable, Sendable {
         /// The client does not request a response.
         case ignored
         /// A response must be good if the server sends one; it is required if the certificate demands it (RFC 7633).
@@ -40,7 +40,7 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartiallyPrepare
     /// The certificates that the lists must cover.
     public let scope: Scope
     /// The treatment of OCSP responses.
-    public let ocspResponse: Staple
+    public let ocspResponse: OCSPResponsePolicy
 
     /// Adds revocation checks to an evaluator.
     ///
@@ -51,7 +51,8 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartiallyPrepare
     ///   - scope: The certificates that the lists must cover; the server's own by default.
     ///   - ocspResponse: The treatment of OCSP responses; they are ignored by default.
     public init(
-        _ base: Base, lists: [Certificate.RevocationList] = [], scope: Scope = .leaf, ocspResponse: Staple = .ignored
+        _ base: Base, lists: [Certificate.RevocationList] = [], scope: Scope = .leaf,
+        ocspResponse: OCSPResponsePolicy = .ignored
     ) {
         self.base = base
         self.lists = lists
@@ -94,7 +95,7 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartiallyPrepare
                 certificate: peer.certificates.first)
         }
         if let listed { try check(listed) }
-        try checkStaple(peer)
+        try checkOCSPResponse(peer)
     }
 
     /// Returns OpenSSL's verdict on the chain and the lists together; nil if there are no roots.
@@ -116,7 +117,7 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartiallyPrepare
             certificate: verdict.rejectedCertificate.map { Certificate($0) })
     }
 
-    private func checkStaple(_ peer: PeerIdentity) throws(TrustFailure) {
+    private func checkOCSPResponse(_ peer: PeerIdentity) throws(TrustFailure) {
         guard ocspResponse != .ignored else { return }
         guard let response = peer.ocspResponse else {
             if ocspResponse == .ifPresent, peer.certificates.first?.x509.mustStaple != true { return }
@@ -155,7 +156,7 @@ extension TrustEvaluator {
     ///   - ocspResponse: The treatment of OCSP responses; they are ignored by default.
     public func checkingRevocation(
         lists: [Certificate.RevocationList] = [], scope: Revocation<Self>.Scope = .leaf,
-        ocspResponse: Revocation<Self>.Staple = .ignored
+        ocspResponse: Revocation<Self>.OCSPResponsePolicy = .ignored
     ) -> Revocation<Self> {
         Revocation(self, lists: lists, scope: scope, ocspResponse: ocspResponse)
     }

@@ -115,7 +115,7 @@ public struct SecurityPolicyTrust: TrustEvaluator {
         case .certificate:
             try requirePinned(pinned, peer)
         default:
-            throw TrustFailure(.pin, "none of the chain's keys is pinned", certificate: peer.certificates.first)
+            throw TrustFailure(.pin, "no key of the chain is pinned", certificate: peer.certificates.first)
         }
         throw TrustFailure(refusal, "the policy does not accept the server", certificate: peer.certificates.first)
     }

@@ -37,9 +37,9 @@ public protocol TrustEvaluator: Hashable, Sendable {
 
     /// Does work that must not happen in a handshake, such as reading files; loads ``roots`` by default.
     ///
-    /// It is called on the caller's thread before the first secure transfer, and again until it succeeds. Until it has
-    /// succeeded, servers are refused and ``evaluate(_:)`` is not called. It must not start requests that this
-    /// evaluator would judge itself. A composite evaluator prepares its nested evaluators here.
+    /// The method is called on the caller's thread before the first secure transfer, and again until it succeeds. Until
+    /// it has succeeded, servers are refused and ``evaluate(_:)`` is not called. The method must not start requests
+    /// that this evaluator would judge itself. A composite evaluator prepares its nested evaluators here.
     /// - Throws: `TrustFailure`, with which the transfer ends.
     func prepare() throws(TrustFailure)
 

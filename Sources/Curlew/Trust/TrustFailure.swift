@@ -6,7 +6,7 @@ public import FoundationEssentials
 /// The reason why a server was refused: the rule, a message, the rejected certificate and the certificates of the
 /// server.
 ///
-/// It is the cause of a `NetworkError` of kind `.untrusted`, whose `detailedDescription` includes all of it.
+/// The failure is the cause of a `NetworkError` of kind `.untrusted`, whose `detailedDescription` includes all of it.
 ///
 /// ```swift
 /// } catch let error as NetworkError where error.kind == .untrusted {

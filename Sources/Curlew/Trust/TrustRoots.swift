@@ -129,7 +129,7 @@ public struct TrustRoots: Sendable {
 }
 
 extension TrustRoots: Hashable {
-    /// Whether both stand for the same certificates.
+    /// Whether both contain the same certificates.
     public static func == (one: TrustRoots, other: TrustRoots) -> Bool {
         one.kind == other.kind && one.digest == other.digest
     }

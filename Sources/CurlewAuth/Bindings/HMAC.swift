@@ -6,7 +6,7 @@ internal import CurlewShims
 
 /// A keyed digest (RFC 2104) of bytes that arrive in pieces, computed by OpenSSL.
 ///
-/// It may be used by one task or thread at a time.
+/// One task or thread at a time may use a digest.
 final class HMAC {
     private let context: OpaquePointer
 

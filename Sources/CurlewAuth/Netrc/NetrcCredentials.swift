@@ -24,7 +24,7 @@ public struct NetrcCredentials: Authenticator {
     public let path: String?
     /// Whether passwords are also sent without TLS, where others can read them.
     ///
-    /// They are sent to this machine (localhost, 127.0.0.0/8, ::1) in any case.
+    /// Passwords are sent to this machine (localhost, 127.0.0.0/8, ::1) in any case.
     public let allowsPlainHTTP: Bool
     /// Whether the caller has given a path, so that the file must exist.
     private let isNamed: Bool

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// OAuth obtains access tokens from an authorization server (RFC 6749). It knows sessions, and the authentication that
-// its tokens are for.
+// OAuth obtains access tokens from an authorization server (RFC 6749). It depends on sessions and on the authentication
+// that sends the tokens.
 
 public import Curlew
 internal import FoundationEssentials

@@ -94,7 +94,7 @@ struct TokenResponse: Decodable {
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         value = try container.decode(String.self, forKey: .value)
-        // The type is case-insensitive. A few servers omit it and mean "bearer".
+        // The type is case-insensitive. A few servers omit the type and mean "bearer".
         let type = try container.decodeIfPresent(String.self, forKey: .type) ?? "bearer"
         guard type.lowercased() == "bearer" else {
             throw DecodingError.dataCorruptedError(

@@ -65,7 +65,7 @@ public struct DigestValue: Sendable, Equatable {
     /// The bytes.
     public let bytes: [UInt8]
 
-    /// Takes bytes as they are.
+    /// Creates a digest from its bytes.
     public init(bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
 
     /// Reads hexadecimal digits of either case; nil for anything else.

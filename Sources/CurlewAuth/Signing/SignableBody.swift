@@ -5,7 +5,7 @@ public import Curlew
 
 /// A request's body for code that signs it.
 ///
-/// A body that is not in memory is read in chunks by the task that asks for a digest, and is read once more to be sent.
+/// A body that is not in memory is read in chunks by the task that requests a digest, and is read once more to be sent.
 ///
 /// A body that can be read only once cannot be signed, because signing it would use it up.
 public struct SignableBody: Sendable {

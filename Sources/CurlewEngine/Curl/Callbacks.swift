@@ -62,13 +62,13 @@ private func socketOpened(
 ) -> curl_socket_t {
     // A handle without a transfer must not open a connection; it only joins an open one.
     guard let address, let handle = handle(context), handle.flushing == nil else { return -1 }
-    let origin = handle.transfer?.wire.origin
+    let origin = handle.transfer?.loopState.origin
     if let origin { handle.domain.transport.closeExcessIdle(for: origin, in: handle.domain) }
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     if descriptor >= 0 {
         handle.prepare(descriptor, for: address, to: origin)
-        if handle.opened.isEmpty, let name = handle.transfer?.wire.name, name.addresses.count > 1 {
+        if handle.opened.isEmpty, let name = handle.transfer?.loopState.name, name.addresses.count > 1 {
             handle.domain.transport.connecting.append(handle)
         }
         handle.opened.append(handle.domain.transport.sockets.opened(descriptor, to: origin, in: handle.domain.number))
@@ -91,29 +91,31 @@ private func requestIsNext(
         handle.joined(over: Origin.descriptorKey(port: Int(localPort), isIPv6: isIPv6))
         return CURL_PREREQFUNC_ABORT
     }
-    if transfer.plan.isSecure, ConnectionJudge.ofConnection(under: handle)?.allowsRequest(on: handle) != true {
-        transfer.wire.abort = .notEvaluated
+    if transfer.plan.isSecure, ConnectionJudge.ofConnection(under: handle)?.acceptRequest(on: handle) != true {
+        transfer.loopState.abort = .notEvaluated
         return CURL_PREREQFUNC_ABORT
     }
-    transfer.wire.sends += 1
+    transfer.loopState.sends += 1
     let sockets = handle.domain.transport.sockets
     // For an HTTP/2 connection that has ended, libcurl 7.88 reports the same result as for a refused stream.
-    let wasGood = transfer.wire.connection.map { sockets.canOnlyBeRefused(oneOf: $0) } ?? false
-    let wasShared = transfer.wire.isShared
+    let wasGood = transfer.loopState.connection.map { sockets.canOnlyBeRefused(oneOf: $0) } ?? false
+    let wasShared = transfer.loopState.isShared
     let isReused = handle.opened.isEmpty
-    if let origin = transfer.wire.origin {
+    if let origin = transfer.loopState.origin {
         transfer.leaveConnection()
         let connection = sockets.join(origin, port: Int(localPort), isIPv6: isIPv6, opened: handle.opened)
         handle.forgetOpened(in: sockets)
-        transfer.wire.connection = connection
-        transfer.wire.isShared = sockets.version(of: connection) == .http2
-        transfer.wire.isStreamEnded = nil
+        transfer.loopState.connection = connection
+        transfer.loopState.isShared = sockets.version(of: connection) == .http2
+        transfer.loopState.isStreamEnded = nil
         if sockets.version(of: connection) != .http1 { handle.domain.transport.streams.expect(handle) }
-        if !isReused || transfer.wire.opensConnection { handle.domain.transport.recordConnection(transfer, to: origin) }
+        if !isReused || transfer.loopState.opensConnection {
+            handle.domain.transport.recordConnection(transfer, to: origin)
+        }
     }
     let transport = handle.domain.transport
-    if transport.stopAfterConnecting(transfer, over: transfer.wire.connection) { return CURL_PREREQFUNC_ABORT }
-    if transfer.wire.sends > 1 {
+    if transport.stopAfterConnecting(transfer, over: transfer.loopState.connection) { return CURL_PREREQFUNC_ABORT }
+    if transfer.loopState.sends > 1 {
         guard prepareRepeat(handle, transfer, wasRefused: wasShared && wasGood) else { return CURL_PREREQFUNC_ABORT }
         transfer.sendRestartEvent()
     }
@@ -135,17 +137,17 @@ private func prepareRepeat(_ handle: EasyHandle, _ transfer: EngineTransfer, was
     // Over a new connection, libcurl resends only requests that the server has refused without processing them; over
     // HTTP/2 it then writes no message about a failure.
     let isRefused =
-        curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
+        curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.loopState.sends
         || wasRefused && !handle.hasDetail
-    if !transfer.wire.isHeadComplete {
-        transfer.wire.forgetHead()
-        if isRefused && transfer.wire.sends > (transfer.wire.refusals == 0 ? 3 : 1) {
-            transfer.wire.abort = .streamRefused
+    if !transfer.loopState.isHeadComplete {
+        transfer.loopState.forgetHead()
+        if isRefused && transfer.loopState.sends > (transfer.loopState.refusals == 0 ? 3 : 1) {
+            transfer.loopState.abort = .streamRefused
             return false
         }
         if isRefused || transfer.plan.isRetriable { return true }
     }
-    transfer.wire.abort = transfer.wire.isHeadComplete ? .responseTruncated : .notRetried
+    transfer.loopState.abort = transfer.loopState.isHeadComplete ? .responseTruncated : .notRetried
     return false
 }
 

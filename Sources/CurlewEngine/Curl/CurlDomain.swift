@@ -24,13 +24,13 @@ final class CurlDomain {
     let live: LiveTrust
     /// Identifies this domain in epoll tokens.
     let number: UInt32
-    /// The transport keeps its domains.
+    /// Safe because the transport owns its domains.
     unowned(unsafe) let transport: CurlTransport
     let trust: TrustDomain
-    /// When libcurl has to be called without a socket event, on the monotonic clock.
+    /// The time at which libcurl has to be called without a socket event, on the monotonic clock.
     var deadline = Monotonic.never
     var active = 0
-    /// When a transfer last started in this domain, on the monotonic clock.
+    /// The time at which a transfer last started in this domain, on the monotonic clock.
     var lastUsed: UInt64 = 0
     /// The domain accepts no new transfers, and is freed when the last one ends.
     var isRetired = false
@@ -38,7 +38,7 @@ final class CurlDomain {
     @exclusivity(unchecked)
     #endif
     private var idle: [EasyHandle] = []
-    /// The addresses that were given to libcurl's own cache, and when.
+    /// The addresses that were given to libcurl's own cache, and the times at which they were given.
     private var givenAddresses: [ObjectIdentifier: (origin: Origin, name: ResolvedName, at: UInt64)] = [:]
 
     init?(_ number: UInt32, of live: LiveTrust, trust: TrustDomain, transport: CurlTransport) {
@@ -75,7 +75,8 @@ final class CurlDomain {
         return true
     }
 
-    /// Forgets that libcurl was given addresses: it reads those of a handle only when the transfer begins.
+    /// Forgets that libcurl was given addresses, because libcurl reads the addresses of a handle only when its transfer
+    /// begins.
     func forgetGivenAddresses(_ origin: Origin) { givenAddresses[ObjectIdentifier(origin)] = nil }
 
     func takeHandle() -> EasyHandle? { idle.popLast() ?? EasyHandle(domain: self) }

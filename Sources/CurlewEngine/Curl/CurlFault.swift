@@ -32,8 +32,10 @@ package enum CurlFault: Hashable, Sendable {
     case streamReset
     /// The HTTP/2 stream was reset before the server processed the request (RFC 9113 §8.7).
     case streamRefused
-    /// The HTTP/2 stream ended without an error before libcurl received a whole head.
+    /// The HTTP/2 stream ended without an error and without a text of libcurl; the response may be complete.
     case streamClosed
+    /// The HTTP/2 stream ended without an error before libcurl received a whole head.
+    case streamClosedInsideHead
     /// One side violated HTTP/2.
     case protocolViolation
     case handshakeFailed
@@ -47,7 +49,7 @@ package enum CurlFault: Hashable, Sendable {
 
     /// A text that decides the meaning of a result, because the code alone does not.
     package struct Text: Sendable {
-        /// The codes that come with the text; empty for any code.
+        /// The codes for which the text counts; empty for any code.
         package let codes: [UInt32]
         /// The part of the text that does not vary.
         package let marker: String
@@ -90,7 +92,7 @@ package enum CurlFault: Hashable, Sendable {
             codes: [92], marker: "PROTOCOL_ERROR", fault: .protocolViolation,
             example: "HTTP/2 stream 1 reset by server (error 0x1 PROTOCOL_ERROR)", versions: "libcurl 8.23.0"),
         Text(
-            codes: [92], marker: "closed cleanly, but", fault: .streamClosed,
+            codes: [92], marker: "closed cleanly, but", fault: .streamClosedInsideHead,
             example:
                 "HTTP/2 stream 1 was closed cleanly, but before getting all response header fields, treated as error",
             versions: "libcurl 7.88.1, 8.23.0"),
@@ -108,12 +110,12 @@ package enum CurlFault: Hashable, Sendable {
     /// - Parameters:
     ///   - code: The number of the `CURLcode`; numbers never change (libcurl-errors).
     ///   - text: The text that libcurl wrote for this failure, or its text for the code.
-    ///     An empty text says that libcurl wrote nothing.
+    ///     An empty text means that libcurl wrote nothing.
     package init(code: UInt32, text: String) {
         let found = CurlFault.texts.first { row in
             (row.codes.isEmpty || row.codes.contains(code)) && text.contains(row.marker)
         }
-        // libcurl explains every reset of an HTTP/2 stream but a clean one.
+        // libcurl writes a text for every reset of an HTTP/2 stream except a clean one.
         self = found?.fault ?? (code == 92 && text.isEmpty ? .streamClosed : CurlFault(code: code))
     }
 

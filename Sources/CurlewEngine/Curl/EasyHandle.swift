@@ -25,12 +25,12 @@ final class EasyHandle {
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    var transfer: EngineTransfer? { didSet { wire = transfer?.loopState } }
+    var transfer: EngineTransfer? { didSet { loopState = transfer?.loopStatePointer } }
     /// The loop's half of `transfer`.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    private(set) var wire: UnsafeMutablePointer<Wire>?
+    private(set) var loopState: UnsafeMutablePointer<LoopState>?
     /// The clock of the turn, in nanoseconds of the monotonic clock.
     let clock: UnsafePointer<UInt64>
     /// The index of the handle in `CurlTransport.inUse`.
@@ -144,7 +144,7 @@ final class EasyHandle {
             set(useSessions(of: url.origin, now: now))
         }
         // Without TLS, libcurl reads as much as the buffer holds; with TLS, it reads one record at a time.
-        let isBulk = transfer.wire.collected == nil && !transfer.plan.isSecure
+        let isBulk = transfer.loopState.collected == nil && !transfer.plan.isSecure
         let limits = domain.transport.limits
         let size = domain.transport.readSize(of: transfer, isBulk ? limits.bulkBuffer : limits.receiveBuffer)
         // libcurl 7.88 rejects this option while it has a buffer. It keeps the buffer of a transfer that never
@@ -155,10 +155,12 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))
             self.lines = lines
         }
-        set(applyConnection(transfer.plan, isFresh: transfer.wire.isFresh, usesHTTP1: transfer.wire.usesHTTP1))
-        set(applyAddresses(transfer.wire.name, url.origin, now))
+        set(
+            applyConnection(transfer.plan, isFresh: transfer.loopState.isFresh, usesHTTP1: transfer.loopState.usesHTTP1)
+        )
+        set(applyAddresses(transfer.loopState.name, url.origin, now))
         // The look-up has used a part of the connect timeout.
-        let since = transfer.wire.connectingSince
+        let since = transfer.loopState.connectingSince
         let spent = since < now ? now - since : 0
         let left = transfer.plan.times.connect.map { max(1_000_000, $0 &- min(spent, $0)) }
         let timeout = left.map { Int(Int32(clamping: $0 / 1_000_000)) } ?? Int(Int32.max)
@@ -256,7 +258,7 @@ final class EasyHandle {
             var options = configuration.tcp.options
             curlew_tcp_set(descriptor, &options)
         }
-        guard configuration.addressOrder != .asResolved, let origin, let name = transfer?.wire.name else { return }
+        guard configuration.addressOrder != .asResolved, let origin, let name = transfer?.loopState.name else { return }
         if opened.isEmpty {
             order = AddressOrder(name.addresses, configuration.addressOrder, turn: origin.turn)
             origin.turn += 1
@@ -289,8 +291,8 @@ final class EasyHandle {
         checkedSockets = opened.count
         // Toggling the pause state makes libcurl check the handle.
         let pauses =
-            (transfer.wire.isReceivingPaused ? CURLPAUSE_RECV : 0)
-            | (transfer.wire.isSendingPaused ? CURLPAUSE_SEND : 0)
+            (transfer.loopState.isReceivingPaused ? CURLPAUSE_RECV : 0)
+            | (transfer.loopState.isSendingPaused ? CURLPAUSE_SEND : 0)
         curl_easy_pause(curl, pauses ^ CURLPAUSE_SEND)
         curl_easy_pause(curl, pauses)
         return true

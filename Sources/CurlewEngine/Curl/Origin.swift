@@ -3,7 +3,7 @@
 
 /// A server as libcurl pools connections: scheme, host and port.
 ///
-/// It holds the queue of the transfers that wait for a slot.
+/// An origin has the queue of the transfers that wait for a slot.
 final class Origin {
     let host: String
     let port: UInt16
@@ -122,15 +122,17 @@ final class Origin {
     }
 
     func forgetOpening(_ transfer: EngineTransfer) {
-        guard transfer.wire.opensConnection else { return }
-        transfer.wire.opensConnection = false
+        guard transfer.loopState.opensConnection else { return }
+        transfer.loopState.opensConnection = false
         opening -= 1
     }
 
     /// Returns the first entry of the queue, after removing transfers that left it or joined again with another
     /// priority.
     func first() -> PriorityQueue<EngineTransfer>.Entry? {
-        while let entry = queue.first, !entry.element.wire.isInQueue || entry.priority != entry.element.wire.priority {
+        while let entry = queue.first,
+            !entry.element.loopState.isInQueue || entry.priority != entry.element.loopState.priority
+        {
             queue.next()
         }
         return queue.first

@@ -3,7 +3,7 @@
 
 /// A queue of waiting elements: the highest priority first and, within a priority, first come, first served.
 ///
-/// It is a binary heap. An element cannot leave early; the owner skips elements that no longer wait.
+/// The queue is a binary heap. An element cannot leave early; the owner skips elements that no longer wait.
 struct PriorityQueue<Element> {
     struct Entry {
         var priority: Int

@@ -29,10 +29,11 @@ extension SocketTable {
         var hasFailed = false
         /// The position in the order in which transfers left connections; larger is later.
         var leftAt: UInt64 = 0
-        /// When the socket was opened and when a transfer last left it, on the monotonic clock.
+        /// The times at which the socket was opened and at which a transfer last left it, on the monotonic clock.
         var openedAt: UInt64 = 0
         var idleSince: UInt64 = 0
-        /// How often in a row the socket was writable without progress, and until when it is not polled for writing.
+        /// The number of times in a row that the socket was writable without progress, and the time until which it is
+        /// not polled for writing.
         var futileWrites = 0
         var muteUntil: UInt64 = 0
     }

@@ -43,7 +43,7 @@ final class StreamEnds {
     }
 
     fileprivate func note(_ stream: UnsafeMutableRawPointer, isEnd: Bool) {
-        handles[stream]?.wire?.pointee.isStreamEnded = isEnd
+        handles[stream]?.loopState?.pointee.isStreamEnded = isEnd
     }
 }
 

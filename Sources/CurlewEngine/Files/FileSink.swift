@@ -70,16 +70,16 @@ package final class FileSink: Sendable {
 
     /// Waits until at most `maximum` batches are unwritten.
     private func waitForWrites(upTo maximum: Int) async throws(DiskFailure) {
-        let isSettled = state.withLock { $0.inFlight <= maximum }
-        if !isSettled {
+        let isWithinMaximum = state.withLock { $0.inFlight <= maximum }
+        if !isWithinMaximum {
             await withUnsafeContinuation { continuation in
-                let isSettled = state.withLock { state in
+                let isWithinMaximum = state.withLock { state in
                     if state.inFlight <= maximum { return true }
                     state.waiter = continuation
                     state.waiterLimit = maximum
                     return false
                 }
-                if isSettled { continuation.resume() }
+                if isWithinMaximum { continuation.resume() }
             }
         }
         if let failure = state.withLock({ $0.failure }) { throw failure }

@@ -8,7 +8,7 @@ internal import Glibc
 
 /// A file that is being received, locked against other writers.
 ///
-/// Its methods block; `FileSink` and tasks call them on a disk thread.
+/// The methods block; `FileSink` and tasks call them on a disk thread.
 package final class PartialFile: Sendable {
     package let path: String
     let descriptor: OwnedDescriptor
@@ -105,7 +105,7 @@ package final class PartialFile: Sendable {
 
     /// Reserves disk space for `count` more bytes without changing the size of the file.
     ///
-    /// It does nothing on a file system without support for reservations.
+    /// The method does nothing on a file system without support for reservations.
     /// - Throws: A failure when there is not enough space.
     package func reserve(from offset: Int64, _ count: Int64) throws(DiskFailure) {
         guard count > 0 else { return }

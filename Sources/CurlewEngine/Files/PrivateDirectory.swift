@@ -5,8 +5,8 @@ internal import Glibc
 
 /// An open directory of this user that other users cannot write.
 ///
-/// Its files are opened relative to the descriptor, even if the path later names another directory. Call its methods on
-/// a disk thread.
+/// Files of the directory are opened relative to the descriptor, even if the path later names another directory. Call
+/// the methods on a disk thread.
 package final class PrivateDirectory: Sendable {
     package let path: String
     private let descriptor: OwnedDescriptor

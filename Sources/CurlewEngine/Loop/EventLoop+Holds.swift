@@ -115,7 +115,7 @@ extension EngineTransfer {
     /// Takes a hold if the response is a redirect that may cause another run; call it on the loop, before the end is
     /// published.
     func holdRedirect() {
-        guard wire.isRedirecting else { return }
+        guard loopState.isRedirecting else { return }
         loop.holds.withLock { $0.count += 1 }
         shared.withLock { $0.holdsLoop = true }
     }

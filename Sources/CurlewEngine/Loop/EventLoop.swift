@@ -28,7 +28,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         case call(@Sendable (CurlTransport) -> Void)
         case stop
 
-        /// Whether the record starts the thread of a loop that has none yet.
+        /// Whether the record starts the thread of a loop that has no thread yet.
         var startsThread: Bool {
             switch self {
             case .stop, .watchAll: false
@@ -217,8 +217,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             note(activity.update(isIdle: transport.isIdle, now: now))
             let timeout = activity.timeout(transport.timeout(now: now), now: now)
             let sleeps = timeout != 0 && takeInbox(into: &batch, sleepingAllowed: true)
-            // Records posted meanwhile, mostly by this thread, are executed before epoll is asked again. The clock does
-            // not advance meanwhile: a deadline counts as passed only after all bytes that have arrived were read.
+            // Records posted meanwhile, mostly by this thread, are executed before the loop calls epoll again. The
+            // clock does not advance meanwhile: a deadline counts as passed only after all bytes that have arrived were
+            // read.
             if !sleeps && timeout != 0 && rounds < 8 && now &- turnStart < 1_000_000 {
                 rounds += 1
                 continue

@@ -114,7 +114,7 @@ struct LoopActivity {
     static let patience: UInt64 = 5_000_000_000
 
     private(set) var isActive = false
-    /// When the loop becomes quiet unless it works again; `Monotonic.never` while it works or is quiet.
+    /// The time at which the loop becomes quiet unless it works again; `Monotonic.never` while it works or is quiet.
     private(set) var quietAt = Monotonic.never
 
     /// Records the state of the loop at the end of a turn, and returns the change.

@@ -29,7 +29,7 @@ package final class LinkMonitor: Sendable {
         deinit { if descriptor >= 0 { close(descriptor) } }
     }
 
-    private final class Watch: Sendable {
+    private final class Descriptors: Sendable {
         let signal: Signal
         let netlink: CInt
 
@@ -92,23 +92,23 @@ package final class LinkMonitor: Sendable {
         let netlink = curlew_netlink_open()
         guard netlink >= 0 else { return nil }
         let signal = Signal()
-        let watch = Watch(signal: signal, netlink: netlink)
+        let descriptors = Descriptors(signal: signal, netlink: netlink)
         guard signal.descriptor >= 0 else { return nil }
-        return startThread("curlew-links") { self.run(watch) } == 0 ? signal : nil
+        return startThread("curlew-links") { self.run(descriptors) } == 0 ? signal : nil
     }
 
-    private func run(_ watch: Watch) {
-        while state.withLock({ $0.signal === watch.signal }) {
-            notify(readState(), from: watch.signal)
+    private func run(_ descriptors: Descriptors) {
+        while state.withLock({ $0.signal === descriptors.signal }) {
+            notify(readState(), from: descriptors.signal)
             var waiting = [
-                pollfd(fd: watch.netlink, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: watch.signal.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: descriptors.netlink, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: descriptors.signal.descriptor, events: Int16(POLLIN), revents: 0),
             ]
             poll(&waiting, 2, -1)
-            if waiting[0].revents != 0 { curlew_netlink_drain(watch.netlink) }
+            if waiting[0].revents != 0 { curlew_netlink_drain(descriptors.netlink) }
             if waiting[1].revents != 0 {
                 var value = eventfd_t()
-                eventfd_read(watch.signal.descriptor, &value)
+                eventfd_read(descriptors.signal.descriptor, &value)
             }
         }
     }

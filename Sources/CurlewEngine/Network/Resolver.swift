@@ -73,7 +73,7 @@ package final class Resolver: Sendable {
 
     /// Returns a resolver with fixed addresses for some names.
     ///
-    /// It forwards all other names to this resolver.
+    /// The new resolver forwards all other names to this resolver.
     package func withFixedAddresses(_ addresses: [String: [String]]) -> Resolver {
         Resolver(withFixedAddresses: addresses, or: self)
     }

@@ -48,15 +48,15 @@ final class ConnectionJudge {
 
     /// Returns the judge of the connection of a running transfer; another transfer may have opened the connection.
     ///
-    /// It returns nil outside libcurl's callbacks.
+    /// The result is nil outside libcurl's callbacks.
     static func ofConnection(under handle: EasyHandle) -> ConnectionJudge? {
         curlew_tls_judge(handle.curl).map { Unmanaged<ConnectionJudge>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Returns whether a request may be sent over the connection.
+    /// Accepts a resumed connection if necessary, and returns whether a request may be sent over the connection.
     ///
     /// The server must have been accepted in this handshake or in the handshake of the resumed TLS session.
-    func allowsRequest(on handle: EasyHandle) -> Bool {
+    func acceptRequest(on handle: EasyHandle) -> Bool {
         if !isAccepted, refusal == nil, pending == nil {
             var facts = curlew_tls_facts()
             isAccepted = curlew_tls_read(handle.curl, &facts) && facts.resumed

@@ -46,7 +46,7 @@ extension EngineConfiguration.TLS {
     ) -> Bool {
         withTexts(serverNames[host.withoutTrailingDot], ciphers, suites) { name, ciphers, suites in
             var options = curlew_judge_options(
-                wants_staple: wantsOCSPResponse, logs_keys: logsKeys, server_name: name, ciphers: ciphers,
+                wants_ocsp_response: wantsOCSPResponse, logs_keys: logsKeys, server_name: name, ciphers: ciphers,
                 suites: suites)
             return body(&options)
         }

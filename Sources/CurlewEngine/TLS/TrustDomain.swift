@@ -28,7 +28,7 @@ package final class TrustDomain: @unchecked Sendable {
 
     /// Returns the reason why a server is refused, nil to accept it.
     ///
-    /// It runs on the loop thread inside the handshake, so it must use only the CPU.
+    /// The closure runs on the loop thread inside the handshake, so it must use only the CPU.
     package typealias Judge = @Sendable (PeerFacts) -> (any Error)?
 
     let judge: Judge

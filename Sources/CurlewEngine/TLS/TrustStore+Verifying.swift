@@ -34,7 +34,7 @@ extension TrustStore {
     }
 
     /// The status of a certificate in an OCSP response, or the reason why the response is unusable (RFC 6960).
-    package enum Staple: Sendable {
+    package enum OCSPReading: Sendable {
         case good, revoked, unknown, unsuccessful, malformed, forged, stale, other, noIssuer
     }
 
@@ -72,7 +72,7 @@ extension TrustStore {
     }
 
     /// Reads the status of the first certificate of a verified chain from an OCSP response.
-    package func read(ocspResponse: [UInt8], chain: [X509Certificate], now: Int64) -> Staple {
+    package func read(ocspResponse: [UInt8], chain: [X509Certificate], now: Int64) -> OCSPReading {
         let certificates: [OpaquePointer?] = chain.map(\.pointer)
         let result = certificates.withUnsafeBufferPointer { certificates in
             ocspResponse.withUnsafeBufferPointer { ocspResponse in
@@ -83,14 +83,14 @@ extension TrustStore {
         }
         withExtendedLifetime(chain) {}
         return switch Int(result) {
-        case Int(curlew_staple_good): .good
-        case Int(curlew_staple_revoked): .revoked
-        case Int(curlew_staple_unknown): .unknown
-        case Int(curlew_staple_unsuccessful): .unsuccessful
-        case Int(curlew_staple_no_issuer): .noIssuer
-        case Int(curlew_staple_forged): .forged
-        case Int(curlew_staple_stale): .stale
-        case Int(curlew_staple_other): .other
+        case Int(curlew_ocsp_good): .good
+        case Int(curlew_ocsp_revoked): .revoked
+        case Int(curlew_ocsp_unknown): .unknown
+        case Int(curlew_ocsp_unsuccessful): .unsuccessful
+        case Int(curlew_ocsp_no_issuer): .noIssuer
+        case Int(curlew_ocsp_forged): .forged
+        case Int(curlew_ocsp_stale): .stale
+        case Int(curlew_ocsp_other): .other
         default: .malformed
         }
     }

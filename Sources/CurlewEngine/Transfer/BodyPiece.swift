@@ -48,7 +48,7 @@ package struct BodyPiece: Sendable {
         }
     }
 
-    /// Returns the number of bytes of the piece, if known; for a file, this asks the file system.
+    /// Returns the number of bytes of the piece, if known; for a file, this queries the file system.
     ///
     /// - Throws: `SourceFailure` if there is no such regular file.
     func length() throws(SourceFailure) -> Int64? {

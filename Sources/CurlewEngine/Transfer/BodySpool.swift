@@ -11,7 +11,7 @@ package final class BodySpool: UploadReader, Sendable {
     /// The reason why the body was not read to its end.
     package enum Failure: Error {
         /// The file cannot be created, or it exists already.
-        case place(SourceFailure)
+        case destination(SourceFailure)
         /// Writing the file failed.
         case writing(SourceFailure)
         /// The body failed with a reason of its own.
@@ -59,7 +59,7 @@ package final class BodySpool: UploadReader, Sendable {
                 let code = startThread("curlew-spool") { continuation.resume(returning: self.run()) }
                 if code == 0 { return }
                 let failure = SourceFailure(what: "no thread to read the body", errno: code)
-                continuation.resume(returning: .failure(.place(failure)))
+                continuation.resume(returning: .failure(.destination(failure)))
             }
         } onCancel: {
             cancel()
@@ -76,7 +76,9 @@ package final class BodySpool: UploadReader, Sendable {
 
     private func run() -> Result<Void, Failure> {
         do throws(Failure) {
-            guard signal.number >= 0 else { throw .place(SourceFailure(what: "no event descriptor", errno: EMFILE)) }
+            guard signal.number >= 0 else {
+                throw .destination(SourceFailure(what: "no event descriptor", errno: EMFILE))
+            }
             switch sink {
             case .observer(let observer): try empty { observer($0) }
             case .file(let path):
@@ -96,10 +98,10 @@ package final class BodySpool: UploadReader, Sendable {
 
     private func create(_ path: String) throws(Failure) -> OwnedDescriptor {
         guard !path.utf8.contains(0) else {
-            throw .place(SourceFailure(what: "a file's path contains a NUL", errno: 0))
+            throw .destination(SourceFailure(what: "a file's path contains a NUL", errno: 0))
         }
         let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw .place(SourceFailure(what: "cannot create \(path)", errno: errno)) }
+        guard number >= 0 else { throw .destination(SourceFailure(what: "cannot create \(path)", errno: errno)) }
         return OwnedDescriptor(number)
     }
 

@@ -17,7 +17,7 @@ package final class BodyTap: UploadReader, Sendable {
     private struct State {
         /// The number of bytes that were returned.
         var offset = 0
-        /// The pipe has reported new bytes since the last `pull`.
+        /// Whether the pipe has reported new bytes since the last `pull`.
         var isReady = false
         var waiting: CheckedContinuation<Void, Never>?
     }

@@ -33,11 +33,11 @@ package enum EngineEvent: Sendable {
 
 /// An observer of runs.
 ///
-/// It is called on the loop thread, but for the `ended` of a run that the loop does not know on any thread: it must
-/// only queue the event. Continuations that depend on an event are resumed after the observer was called. The times are
-/// those of the monotonic clock and never decrease.
+/// The observer is called on the loop thread; the `ended` of a run that the loop does not know may arrive on any
+/// thread. The observer must only queue the event. Continuations that depend on an event are resumed after the observer
+/// was called. The times are those of the monotonic clock and never decrease.
 package protocol EngineObserver: AnyObject, Sendable {
-    func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64)
+    func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64)
 }
 
 /// The observers of a run and the state of their events; used on the loop, and only for runs with observers.
@@ -68,7 +68,7 @@ extension EngineTransfer {
             return (shared.lifecycle.state, shared.outcome)
         }
         if let outcome {
-            observer.witnessed(.ended(outcome), of: self, at: Monotonic.now())
+            observer.didObserve(.ended(outcome), of: self, at: Monotonic.now())
         } else if state != .idle {
             loop.post(.watch(self))
         }
@@ -79,23 +79,23 @@ extension EngineTransfer {
     /// Sends an event to the observers; without observers the event is not created.
     @inline(__always)
     func tell(_ event: @autoclosure () -> EngineEvent) {
-        if let state = wire.observerState { tell(event(), state) }
+        if let state = loopState.observerState { tell(event(), state) }
     }
 
     private func tell(_ event: EngineEvent, _ state: ObserverState) {
         let now = Monotonic.now()
-        state.own?.witnessed(event, of: self, at: now)
-        state.common?.witnessed(event, of: self, at: now)
+        state.own?.didObserve(event, of: self, at: now)
+        state.common?.didObserve(event, of: self, at: now)
     }
 
     /// Sets the observers that get the following events.
     func setObservers(own: (any EngineObserver)?, common: (any EngineObserver)?, isPaused: @autoclosure () -> Bool) {
         guard own != nil || common != nil else {
-            wire.observerState = nil
+            loopState.observerState = nil
             return
         }
-        guard let state = wire.observerState else {
-            wire.observerState = ObserverState(own: own, common: common, isPaused: isPaused())
+        guard let state = loopState.observerState else {
+            loopState.observerState = ObserverState(own: own, common: common, isPaused: isPaused())
             return
         }
         state.own = own
@@ -112,7 +112,7 @@ extension EngineTransfer {
 
     /// Sends `paused` or `resumed` if the state that the user sees has changed since the last of these events.
     func sendPauseEvent() {
-        guard let state = wire.observerState, let isPaused = watching?.isPaused, state.isPaused != isPaused else {
+        guard let state = loopState.observerState, let isPaused = watching?.isPaused, state.isPaused != isPaused else {
             return
         }
         state.isPaused = isPaused
@@ -121,7 +121,7 @@ extension EngineTransfer {
 
     /// Sends `restarted`, and `resolved` because the addresses are known.
     func sendRestartEvent() {
-        guard let state = wire.observerState else { return }
+        guard let state = loopState.observerState else { return }
         state.sending = .pending
         tell(.restarted, state)
         tell(.resolved, state)
@@ -129,7 +129,7 @@ extension EngineTransfer {
 
     /// Sends the connection that libcurl is about to use for the request.
     func sendConnectionEvent(remote: @autoclosure () -> String, isReused: Bool, _ handle: EasyHandle) {
-        guard let state = wire.observerState else { return }
+        guard let state = loopState.observerState else { return }
         tell(.connected(remote: remote(), isReused: isReused), state)
         var facts = curlew_tls_facts()
         if plan.isSecure, !isReused, curlew_tls_read(handle.curl, &facts) {
@@ -138,31 +138,31 @@ extension EngineTransfer {
             tell(.secured(version: version, cipher: cipher, isResumed: facts.resumed), state)
         }
         guard !isBodyPulled || upload.length == 0 else { return }
-        // Head and body are sent in one write right after this callback; libcurl does not ask for the body separately.
+        // Head and body are sent in one write right after this callback; libcurl does not request the body separately.
         state.sending = .deferred
         handle.domain.transport.markDirty(self)
     }
 
     /// Sends `sent` for a body that libcurl sends together with the head.
     func sendDeferredSentEvent() {
-        guard let state = wire.observerState, state.sending == .deferred else { return }
+        guard let state = loopState.observerState, state.sending == .deferred else { return }
         state.sending = .sent
         tell(.sent(upload.length), state)
     }
 
     /// Sends `sent` when libcurl has read the last byte of the body.
     func sendSentEvent() {
-        guard let state = wire.observerState, state.sending != .sent, !wire.isHeadComplete else { return }
+        guard let state = loopState.observerState, state.sending != .sent, !loopState.isHeadComplete else { return }
         state.sending = .sent
-        tell(.sent(wire.counters.sent), state)
+        tell(.sent(loopState.counters.sent), state)
     }
 }
 
 extension EventLoop {
     /// Sets the observer of all runs; nil removes it.
     ///
-    /// It gets all events of runs that this thread starts from now on, and of other runs the events after the loop has
-    /// executed this command. The call starts no thread.
+    /// The observer gets all events of the runs that this thread starts from now on. From other runs, it gets the
+    /// events after the loop has executed this command. The call starts no thread.
     package func watch(_ observer: (any EngineObserver)?) {
         guard hasThread else { return }
         commonObserver.withLock { $0 = observer }

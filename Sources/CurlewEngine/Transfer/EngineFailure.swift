@@ -33,7 +33,7 @@ package struct EngineFailure: Error {
         case headTooLarge(limit: Int)
         /// The connection ended inside the response head, which libcurl reports as success.
         case headTruncated
-        /// libcurl accepts the head and RFC 9112 does not; the text is half a sentence that says why.
+        /// libcurl accepts the head and RFC 9112 does not; the text is half a sentence that names the violation.
         case invalidHead(String)
         case invalidTrailers(String)
         /// The chunks of a body are malformed; the text is libcurl's.
@@ -70,7 +70,8 @@ package struct EngineFailure: Error {
         /// Connections needed for all hosts, and their limit.
         package var connections: Int
         package var connectionLimit: Int
-        /// The transfer that has held a slot of the host longest: for how many nanoseconds, and its label.
+        /// The longest time in nanoseconds that a transfer has held its slot of the host, and the label of this
+        /// transfer.
         package var oldestAge: UInt64
         package var oldestLabel: String?
     }

@@ -29,18 +29,18 @@ extension EngineTransfer {
         // A transfer that the loop does not know has no watch, so this writes nothing.
         let completion: Completion
         if case .refused = claim { return false }
-        if wire.observerState != nil { wire.observerState = nil }
+        if loopState.observerState != nil { loopState.observerState = nil }
         switch claim {
         case .refused: return false
         case .completed(let all): completion = all
         case .observed(let end, let own):
             // Observers get the event before other code can see the outcome and cause further events.
-            own?.witnessed(.ended(end), of: self, at: now)
-            observer?.witnessed(.ended(end), of: self, at: now)
+            own?.didObserve(.ended(end), of: self, at: now)
+            observer?.didObserve(.ended(end), of: self, at: now)
             completion = shared.withLock { $0.publish(end, body: body, at: now) }
             // This observer was set between the two critical sections.
             if let late = completion.rareWaiters?.observer, late !== own {
-                late.witnessed(.ended(end), of: self, at: now)
+                late.didObserve(.ended(end), of: self, at: now)
             }
         }
         closePipes()
@@ -65,7 +65,7 @@ extension EngineTransfer {
             let heads: [UnsafeContinuation<Headed, Never>]
             let observer: (any EngineObserver)?
 
-            init(taking shared: inout Shared) {
+            init(taking shared: inout LockedState) {
                 counters = shared.counters
                 reader = shared.reader
                 step = reader == nil ? nil : shared.takeStep(withProgress: shared.readerWantsProgress)
@@ -88,7 +88,7 @@ extension EngineTransfer {
         /// Whether all callers continue in the runtime's own thread pool, so that another task may resume them.
         var useThreadPool: Bool { rareWaiters == nil && ends.allSatisfy { !$0.hasExecutor } }
 
-        init(taking shared: inout Shared, outcome: Outcome) {
+        init(taking shared: inout LockedState, outcome: Outcome) {
             self.outcome = outcome
             ends = shared.endWaiters.removeAll()
             let hasNoRareWaiters =
@@ -107,7 +107,7 @@ extension EngineTransfer {
     }
 }
 
-extension EngineTransfer.Shared {
+extension EngineTransfer.LockedState {
     /// Publishes the end and removes the callers that wait for it.
     fileprivate mutating func publish(
         _ end: EngineTransfer.Outcome, body collected: CollectedBody?, at now: UInt64

@@ -12,14 +12,14 @@ extension EngineTransfer {
     ///
     /// A response has many lines, so most of them are handled without a reference to the transfer.
     static func receiveHeadLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
-        guard let wire = handle.wire else { return false }
-        wire.pointee.lastActivity = handle.clock.pointee
-        wire.pointee.headBytes += line.count
-        if !wire.pointee.isHeadComplete, !wire.pointee.check.isAtStart,
-            wire.pointee.headBytes <= wire.pointee.headLimit,
+        guard let loopState = handle.loopState else { return false }
+        loopState.pointee.lastActivity = handle.clock.pointee
+        loopState.pointee.headBytes += line.count
+        if !loopState.pointee.isHeadComplete, !loopState.pointee.check.isAtStart,
+            loopState.pointee.headBytes <= loopState.pointee.headLimit,
             handle.head.append(line)
         {
-            let verdict = wire.pointee.check.take(line)
+            let verdict = loopState.pointee.check.take(line)
             if case .more = verdict { return true }
             return handle.transfer?.judged(verdict, handle) == true
         }
@@ -28,11 +28,13 @@ extension EngineTransfer {
 
     /// Receives a line that begins a head, exceeds a limit or belongs to the trailers.
     private func receiveOtherLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
-        guard wire.headBytes <= wire.headLimit else { return refuse(.headTooLarge(limit: wire.headLimit)) }
-        if wire.isHeadComplete { return receiveTrailerLine(line) }
-        if wire.check.isAtStart { beginHead(handle) }
+        guard loopState.headBytes <= loopState.headLimit else {
+            return refuse(.headTooLarge(limit: loopState.headLimit))
+        }
+        if loopState.isHeadComplete { return receiveTrailerLine(line) }
+        if loopState.check.isAtStart { beginHead(handle) }
         guard handle.head.append(line) else { return refuse(.noResources(errno: ENOMEM)) }
-        return judged(wire.check.take(line), handle)
+        return judged(loopState.check.take(line), handle)
     }
 
     private func judged(_ verdict: HeadCheck.Verdict, _ handle: EasyHandle) -> Bool {
@@ -45,60 +47,60 @@ extension EngineTransfer {
 
     /// Makes libcurl abort, with this reason.
     func refuse(_ reason: EngineFailure.Reason) -> Bool {
-        wire.abort = reason
+        loopState.abort = reason
         return false
     }
 
     private func beginHead(_ handle: EasyHandle) {
-        if plan.isSecure && wire.tls == nil {
+        if plan.isSecure && loopState.tls == nil {
             var facts = curlew_tls_facts()
-            if curlew_tls_read(handle.curl, &facts) { wire.tls = facts }
+            if curlew_tls_read(handle.curl, &facts) { loopState.tls = facts }
             if plan.isMeasured {
-                wire.certificate = ConnectionJudge.ofConnection(under: handle)?.certificate(under: handle)
+                loopState.certificate = ConnectionJudge.ofConnection(under: handle)?.certificate(under: handle)
             }
         }
         handle.stopRecording()
-        if wire.hasInformational { wire.finalHeadBeganAt = handle.clock.pointee }
-        wire.check.fieldLimit = plan.fieldLimit
-        wire.check.isHTTP2 = loop.configuration.version == .http2PriorKnowledge || wire.tls?.http2 == true
+        if loopState.hasInformational { loopState.finalHeadBeganAt = handle.clock.pointee }
+        loopState.check.fieldLimit = plan.fieldLimit
+        loopState.check.isHTTP2 = loop.configuration.version == .http2PriorKnowledge || loopState.tls?.http2 == true
     }
 
     private func headEnded(_ handle: EasyHandle, _ transport: CurlTransport) -> Bool {
-        let status = wire.check.status
+        let status = loopState.check.status
         if status < 200 {
             receiveInformational(status, handle, transport)
             return true
         }
         if status == 415 && useAlternative() { return refuse(.refusedCoding) }
         if status == 417 && disableExpect() { return refuse(.refusedExpectation) }
-        wire.isHeadComplete = true
-        wire.headAt = transport.now
-        wire.measuredAt = 0
-        wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
-        if !wire.expectsBody { wire.counters.expectedToReceive = 0 }
-        if wire.expectsBody && plan.isSecure && wire.check.isDelimitedByClose {
-            wire.closingJudge = ConnectionJudge.ofConnection(under: handle)
+        loopState.isHeadComplete = true
+        loopState.headAt = transport.now
+        loopState.measuredAt = 0
+        loopState.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
+        if !loopState.expectsBody { loopState.counters.expectedToReceive = 0 }
+        if loopState.expectsBody && plan.isSecure && loopState.check.isDelimitedByClose {
+            loopState.closingJudge = ConnectionJudge.ofConnection(under: handle)
         }
-        if plan.isSecure && isBodyPulled { wire.uploadJudge = ConnectionJudge.ofConnection(under: handle) }
+        if plan.isSecure && isBodyPulled { loopState.uploadJudge = ConnectionJudge.ofConnection(under: handle) }
         if case .bytes(let bytes) = upload, !isBodyPulled {
-            // A small body is sent with the head; libcurl does not ask for it.
-            wire.counters.sent = Int64(bytes.count)
+            // A small body is sent with the head; libcurl does not request it separately.
+            loopState.counters.sent = Int64(bytes.count)
         }
         let head = RawHead(
-            bytes: handle.head.bytes, status: status, isEncoded: wire.check.isEncoded,
-            hasLocation: wire.check.hasLocation)
-        wire.isRedirecting = plan.holdsRedirects && head.isRedirect
+            bytes: handle.head.bytes, status: status, isEncoded: loopState.check.isEncoded,
+            hasLocation: loopState.check.hasLocation)
+        loopState.isRedirecting = plan.holdsRedirects && head.isRedirect
         shared.withLock { shared in
             shared.head = head
-            shared.isRedirecting = wire.isRedirecting
+            shared.isRedirecting = loopState.isRedirecting
         }
         sendDeferredSentEvent()
         tell(.head(head))
-        if let origin = wire.origin {
-            if let connection = wire.connection {
-                transport.sockets.learn(connection, wire.check.isHTTP2 ? .http2 : .http1)
+        if let origin = loopState.origin {
+            if let connection = loopState.connection {
+                transport.sockets.learn(connection, loopState.check.isHTTP2 ? .http2 : .http1)
             }
-            if wire.check.isHTTP2 {
+            if loopState.check.isHTTP2 {
                 transport.markShared(origin)
                 holdUpload(status, transport)
             } else if !isExclusive {
@@ -121,16 +123,16 @@ extension EngineTransfer {
             tell(.informational(head))
             transport.markDirty(self)
         }
-        wire.hasInformational = true
-        wire.finalHeadBeganAt = 0
+        loopState.hasInformational = true
+        loopState.finalHeadBeganAt = 0
         handle.head.clear()
-        wire.check.restart()
+        loopState.check.restart()
     }
 
     private func receiveTrailerLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        if wire.trailers.isEmpty { wire.check.beginTrailers() }
-        switch wire.check.takeTrailer(line) {
-        case .more: wire.trailers.append(contentsOf: line)
+        if loopState.trailers.isEmpty { loopState.check.beginTrailers() }
+        switch loopState.check.takeTrailer(line) {
+        case .more: loopState.trailers.append(contentsOf: line)
         case .end: break
         case .refused(let why): return refuse(.invalidTrailers(why))
         }

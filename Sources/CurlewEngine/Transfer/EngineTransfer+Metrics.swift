@@ -8,9 +8,9 @@ extension EngineTransfer {
     func metrics(by handle: EasyHandle) -> RawMetrics {
         let curl = handle.curl
         var metrics = RawMetrics()
-        metrics.queued = wire.admittedAt &- min(startedAt, wire.admittedAt)
-        // libcurl's times start when it starts: after the look-up, and after failed attempts.
-        let before = Int64((wire.launchedAt &- min(wire.admittedAt, wire.launchedAt)) / 1000)
+        metrics.queued = loopState.admittedAt &- min(startedAt, loopState.admittedAt)
+        // libcurl's clock starts with libcurl: after the look-up, and after failed attempts.
+        let before = Int64((loopState.launchedAt &- min(loopState.admittedAt, loopState.launchedAt)) / 1000)
         func time(_ info: CURLINFO) -> Int64 {
             let time = curlew_get_offset(curl, info)
             return time > 0 ? before + time : 0
@@ -21,22 +21,24 @@ extension EngineTransfer {
         metrics.readyToSend = time(CURLINFO_PRETRANSFER_TIME_T)
         metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
         metrics.total = before + curlew_get_offset(curl, CURLINFO_TOTAL_TIME_T)
-        if wire.hasInformational {
+        if loopState.hasInformational {
             // libcurl counts an informational response as the first byte, while the server is still working. libcurl's
             // clock starts slightly after the loop's, so the loop's time may exceed the total.
-            let began = wire.finalHeadBeganAt
-            let first = began > wire.admittedAt ? Int64((began - wire.admittedAt) / 1000) : 0
+            let began = loopState.finalHeadBeganAt
+            let first = began > loopState.admittedAt ? Int64((began - loopState.admittedAt) / 1000) : 0
             metrics.firstByte = min(first, metrics.total)
         }
-        if wire.bodySentAt > wire.admittedAt { metrics.bodySent = Int64((wire.bodySentAt - wire.admittedAt) / 1000) }
+        if loopState.bodySentAt > loopState.admittedAt {
+            metrics.bodySent = Int64((loopState.bodySentAt - loopState.admittedAt) / 1000)
+        }
         metrics.requestHeadBytes = Int64(curlew_get_long(curl, CURLINFO_REQUEST_SIZE))
-        metrics.requestBodyBytes = wire.counters.sent
+        metrics.requestBodyBytes = loopState.counters.sent
         if case .bytes(let bytes) = upload, !isBodyPulled {
             // libcurl counts a body that was sent with the head as a part of the head.
             metrics.requestHeadBytes = max(0, metrics.requestHeadBytes - Int64(bytes.count))
         }
         metrics.responseHeadBytes = Int64(curlew_get_long(curl, CURLINFO_HEADER_SIZE))
-        metrics.responseBodyBytes = wire.counters.received
+        metrics.responseBodyBytes = loopState.counters.received
         metrics.version = curlew_get_long(curl, CURLINFO_HTTP_VERSION)
         metrics.isReused = curlew_get_long(curl, CURLINFO_NUM_CONNECTS) == 0 && metrics.readyToSend > 0
         if let address = curlew_get_string(curl, CURLINFO_PRIMARY_IP) {
@@ -45,11 +47,11 @@ extension EngineTransfer {
         if let address = curlew_get_string(curl, CURLINFO_LOCAL_IP) { metrics.localAddress = String(cString: address) }
         metrics.remotePort = curlew_get_long(curl, CURLINFO_PRIMARY_PORT)
         metrics.localPort = curlew_get_long(curl, CURLINFO_LOCAL_PORT)
-        if let tls = wire.tls {
+        if let tls = loopState.tls {
             metrics.tlsVersion = tls.version.map { String(cString: $0) }
             metrics.tlsCipher = tls.cipher.map { String(cString: $0) }
             metrics.isResumed = tls.resumed
-            metrics.certificate = wire.certificate
+            metrics.certificate = loopState.certificate
         }
         return metrics
     }

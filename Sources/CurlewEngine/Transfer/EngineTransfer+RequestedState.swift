@@ -25,17 +25,17 @@ extension EngineTransfer {
     ///
     /// libcurl would keep sending until the end of the body, or forever if the server does not read.
     func checkEarlyResponse() -> Bool {
-        guard wire.isHeadComplete, !wire.isUserPaused, let handle = wire.handle else { return false }
-        // libcurl does not ask for the bytes of an empty body.
+        guard loopState.isHeadComplete, !loopState.isUserPaused, let handle = loopState.handle else { return false }
+        // libcurl does not request the bytes of an empty body.
         if upload.length == 0 { return false }
-        if wire.expectsBody {
-            let length = wire.check.length ?? -1
-            guard length >= 0 ? wire.counters.received >= length : wire.hasResponseEnded else { return false }
+        if loopState.expectsBody {
+            let length = loopState.check.length ?? -1
+            guard length >= 0 ? loopState.counters.received >= length : loopState.hasResponseEnded else { return false }
         }
-        if isBodyPulled && wire.bodySentAt == 0 { return true }
-        if wire.responseCompleteAt == nil {
+        if isBodyPulled && loopState.bodySentAt == 0 { return true }
+        if loopState.responseCompleteAt == nil {
             let transport = handle.domain.transport
-            wire.responseCompleteAt = transport.now
+            loopState.responseCompleteAt = transport.now
             transport.scheduleSweep(self)
         }
         return false
@@ -46,13 +46,16 @@ extension EngineTransfer {
     /// Over HTTP/1.1 this means that a chunked response is complete, unless the server has ended the connection:
     /// libcurl would notice only later that the last chunk is missing.
     func noteReadingStopped(from descriptor: CInt, sends: Bool) {
-        guard !wire.hasResponseEnded, sends || wire.isSendingPaused && wire.bodySentAt == 0 else { return }
-        guard wire.isHeadComplete, !wire.isReceivingPaused, !wire.isUserPaused, wire.check.isChunked,
-            !wire.check.isHTTP2,
-            wire.uploadJudge?.isEndSignalled != true, !curlew_has_ended(descriptor)
+        guard !loopState.hasResponseEnded, sends || loopState.isSendingPaused && loopState.bodySentAt == 0 else {
+            return
+        }
+        guard loopState.isHeadComplete, !loopState.isReceivingPaused, !loopState.isUserPaused,
+            loopState.check.isChunked,
+            !loopState.check.isHTTP2,
+            loopState.uploadJudge?.isEndSignalled != true, !curlew_has_ended(descriptor)
         else { return }
-        wire.hasResponseEnded = true
-        wire.handle?.domain.transport.markDirty(self)
+        loopState.hasResponseEnded = true
+        loopState.handle?.domain.transport.markDirty(self)
     }
 
     /// Holds back the rest of the body once an HTTP/2 response has begun, until no more bytes arrive.
@@ -61,60 +64,67 @@ extension EngineTransfer {
     /// back, libcurl receives all bytes; the next attempt to send shows whether the stream is closed, and then the
     /// response is complete.
     func holdUpload(_ status: Int, _ transport: CurlTransport) {
-        var isHeld = isBodyPulled && wire.bodySentAt == 0
+        var isHeld = isBodyPulled && loopState.bodySentAt == 0
         // For an error response, libcurl decides to end the stream. For the server this is the end of the body, unless
         // it knows the length from a header.
         if isHeld && status >= 400 {
-            if case .pipe(let pipe) = upload, pipe.length == nil { wire.handle?.keepSending() } else { isHeld = false }
+            if case .pipe(let pipe) = upload, pipe.length == nil {
+                loopState.handle?.keepSending()
+            } else {
+                isHeld = false
+            }
         }
-        wire.isUploadHeld = isHeld
+        loopState.isUploadHeld = isHeld
         transport.scheduleSweep(self)
     }
 
     /// Resumes a body that was held back, which may reveal that its stream is closed.
     func releaseUpload() {
-        guard wire.isUploadHeld else { return }
-        wire.isUploadHeld = false
-        wire.pulls = 0
+        guard loopState.isUploadHeld else { return }
+        loopState.isUploadHeld = false
+        loopState.pulls = 0
         applyPauses()
     }
 
     /// Whether the response was complete when libcurl found its stream closed without an error while sending the body.
     func isResponseComplete(by handle: EasyHandle) -> Bool {
-        guard wire.isHeadComplete, isBodyPulled else { return false }
-        if !wire.expectsBody { return true }
-        let length = wire.check.length ?? -1
-        if length >= 0 { return wire.counters.received >= length }
+        guard loopState.isHeadComplete, isBodyPulled else { return false }
+        if !loopState.expectsBody { return true }
+        let length = loopState.check.length ?? -1
+        if length >= 0 { return loopState.counters.received >= length }
         // The first attempt to send after the hold fails; a later attempt may have dropped received bytes.
-        return wire.bodySentAt == 0 && wire.pulls <= 1 && wire.isStreamEnded != false
+        return loopState.bodySentAt == 0 && loopState.pulls <= 1 && loopState.isStreamEnded != false
     }
 
     /// Whether the transfer uses its connection exclusively.
-    var isExclusive: Bool { plan.ownsConnection || wire.usesHTTP1 }
+    var isExclusive: Bool { plan.ownsConnection || loopState.usesHTTP1 }
 
     /// Removes the transfer from the users of its connection.
     func leaveConnection() {
-        guard let connection = wire.connection, let origin = wire.origin, let handle = wire.handle else { return }
-        wire.connection = nil
+        guard let connection = loopState.connection, let origin = loopState.origin, let handle = loopState.handle else {
+            return
+        }
+        loopState.connection = nil
         handle.domain.transport.sockets.leave(connection, from: origin)
     }
 
     // MARK: The request to send, on the loop: as planned, or as the server requires
 
     var upload: TransferPlan.Upload {
-        if wire.usesAlternative, let alternative = plan.alternative { return alternative.upload }
+        if loopState.usesAlternative, let alternative = plan.alternative { return alternative.upload }
         return plan.upload
     }
 
     var lines: HeaderLines {
-        if let quiet = wire.linesWithoutExpect { return quiet }
-        if wire.usesAlternative, let alternative = plan.alternative { return alternative.lines }
+        if let quiet = loopState.linesWithoutExpect { return quiet }
+        if loopState.usesAlternative, let alternative = plan.alternative { return alternative.lines }
         return plan.lines
     }
 
-    /// Whether libcurl asks for the body in chunks, instead of sending it together with the head.
+    /// Whether libcurl requests the body in chunks, instead of sending it together with the head.
     var isBodyPulled: Bool {
-        let expectsContinue = wire.usesAlternative ? plan.alternative?.expectsContinue ?? false : plan.expectsContinue
+        let expectsContinue =
+            loopState.usesAlternative ? plan.alternative?.expectsContinue ?? false : plan.expectsContinue
         switch upload {
         case .none: return false
         case .bytes(let bytes):
@@ -131,22 +141,22 @@ extension EngineTransfer {
     /// Stops sending `Expect`, because the server does not support it (417, RFC 9110 §15.5.18); returns false if it is
     /// not in use.
     func disableExpect() -> Bool {
-        guard wire.linesWithoutExpect == nil, isBodyPulled else { return false }
-        guard wire.usesAlternative ? plan.alternative?.expectsContinue == true : plan.expectsContinue else {
+        guard loopState.linesWithoutExpect == nil, isBodyPulled else { return false }
+        guard loopState.usesAlternative ? plan.alternative?.expectsContinue == true : plan.expectsContinue else {
             return false
         }
-        wire.linesWithoutExpect = HeaderLines(lines, without: "Expect")
+        loopState.linesWithoutExpect = HeaderLines(lines, without: "Expect")
         return true
     }
 
     /// Uses the alternative from now on, because the server rejected the content coding of the body (415, RFC 9110
     /// §15.5.16); returns false if there is no alternative or it is already in use.
     func useAlternative() -> Bool {
-        guard let alternative = plan.alternative, !wire.usesAlternative else { return false }
+        guard let alternative = plan.alternative, !loopState.usesAlternative else { return false }
         if case .pipe(let pipe) = plan.upload { pipe.close() }
-        wire.usesAlternative = true
-        if wire.linesWithoutExpect != nil {
-            wire.linesWithoutExpect = HeaderLines(alternative.lines, without: "Expect")
+        loopState.usesAlternative = true
+        if loopState.linesWithoutExpect != nil {
+            loopState.linesWithoutExpect = HeaderLines(alternative.lines, without: "Expect")
         }
         if case .pipe(let pipe) = alternative.upload { pipe.attach(to: self) }
         shared.withLock { $0.counters.expectedToSend = alternative.upload.length }

@@ -3,7 +3,7 @@
 
 internal import CurlewSupport
 
-extension EngineTransfer.Shared {
+extension EngineTransfer.LockedState {
     /// Appends chunks that arrived; adjacent ones are joined, so that a server that sends single bytes does not fill
     /// the list.
     mutating func append(_ arrived: [Chunk]) {
@@ -35,7 +35,8 @@ extension EngineTransfer.Shared {
             areTrailersTaken = true
             return .trailers(trailers)
         }
-        // A cancelled task receives one step only; after that, AsyncThrowingStream ends without asking again.
+        // A cancelled task receives one step only; after that, AsyncThrowingStream ends without requesting another
+        // step.
         if withProgress, isProgressDue, outcome == nil || isLast, outcome?.failure?.isCancellation != true {
             isProgressDue = false
             return .progress(counters)

@@ -7,11 +7,11 @@ internal import CurlewSupport
 
 /// One run of a plan: it starts once, ends once, and can be observed from any thread.
 ///
-/// One half is behind a lock, for callers on other threads; the other half (`wire`) belongs to the loop. Every
+/// One half is behind a lock, for callers on other threads; the other half (`loopState`) belongs to the loop. Every
 /// continuation is removed from the locked half before it is resumed, so no continuation is resumed twice. `complete`
 /// removes all that are left, so no continuation is lost.
 package final class EngineTransfer: UploadReader, @unchecked Sendable {
-    // Safe because the constants never change, `shared` is behind its lock, and `wire` is touched by the loop alone.
+    // Safe because the constants never change, `shared` is behind its lock, and only the loop touches `loopState`.
 
     package struct Outcome: Sendable {
         private final class Facts: Sendable {
@@ -68,7 +68,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         package var isSaved: Bool
     }
 
-    struct Shared {
+    struct LockedState {
         var lifecycle = Lifecycle()
         var collects = true
         var priority: Int
@@ -125,30 +125,30 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
     package let loop: EventLoop
     /// The half that only the loop touches.
     ///
-    /// It is behind a pointer, because each access to a stored property of a class would be checked for exclusivity at
-    /// run time.
-    var wire: Wire {
-        @inline(__always) unsafeAddress { UnsafePointer(loopState) }
-        @inline(__always) unsafeMutableAddress { loopState }
+    /// The half is behind a pointer, because each access to a stored property of a class would be checked for
+    /// exclusivity at run time.
+    var loopState: LoopState {
+        @inline(__always) unsafeAddress { UnsafePointer(loopStatePointer) }
+        @inline(__always) unsafeMutableAddress { loopStatePointer }
     }
 
     // Both halves are in one block of memory.
-    let shared: LockedPointer<Shared>
-    let loopState: UnsafeMutablePointer<Wire>
+    let shared: LockedPointer<LockedState>
+    let loopStatePointer: UnsafeMutablePointer<LoopState>
 
     package init(_ plan: consuming TransferPlan, on loop: EventLoop) {
         id = Self.nextID()
         self.loop = loop
-        typealias SharedHalf = LockedMemory<Shared>
-        let alignment = max(MemoryLayout<Wire>.alignment, MemoryLayout<SharedHalf>.alignment)
-        let offset = (MemoryLayout<Wire>.size + alignment - 1) / alignment * alignment
+        typealias LockedHalf = LockedMemory<LockedState>
+        let alignment = max(MemoryLayout<LoopState>.alignment, MemoryLayout<LockedHalf>.alignment)
+        let offset = (MemoryLayout<LoopState>.size + alignment - 1) / alignment * alignment
         // `malloc` is faster than Swift's allocation, which checks for an alignment that all memory has.
-        guard let memory = malloc(offset + MemoryLayout<SharedHalf>.size) else {
+        guard let memory = malloc(offset + MemoryLayout<LockedHalf>.size) else {
             preconditionFailure("out of memory for a transfer")
         }
-        loopState = memory.initializeMemory(as: Wire.self, to: Wire(plan))
-        shared = LockedPointer(memory: (memory + offset).bindMemory(to: SharedHalf.self, capacity: 1))
-        SharedHalf.initialize(shared.memory, to: Shared(plan))
+        loopStatePointer = memory.initializeMemory(as: LoopState.self, to: LoopState(plan))
+        shared = LockedPointer(memory: (memory + offset).bindMemory(to: LockedHalf.self, capacity: 1))
+        LockedHalf.initialize(shared.memory, to: LockedState(plan))
         self.plan = plan
         if case .pipe(let pipe) = self.plan.upload { pipe.attach(to: self) }
     }
@@ -158,10 +158,10 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
 
     deinit {
         closePipes()
-        if wire.isRedirecting && takeHold() { loop.release() }
+        if loopState.isRedirecting && takeHold() { loop.release() }
         LockedMemory.deinitialize(shared.memory)
-        loopState.deinitialize(count: 1)
-        free(loopState)
+        loopStatePointer.deinitialize(count: 1)
+        free(loopStatePointer)
     }
 
     /// Notifies the producers of the body that its bytes are not needed any more.
@@ -207,7 +207,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
     }
 
     var unreachable: EngineFailure {
-        // In a child of fork(), another thread may have locked the mutex forever, so the loop is not asked.
+        // In a child of fork(), another thread may have locked the mutex forever, so the method does not use the loop.
         let errno = loop.hasThread ? loop.startFailure : 0
         return EngineFailure(errno == 0 ? .closed : .noResources(errno: errno), phase: .preparing)
     }

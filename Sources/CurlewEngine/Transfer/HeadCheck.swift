@@ -225,7 +225,7 @@ struct HeadCheck {
     /// Returns the first NUL or CR.
     private static func control(in line: UnsafeRawBufferPointer, from start: Int, to end: Int) -> UInt8? {
         var index = start
-        // Eight bytes are checked at once while none of them is below 0x10.
+        // The loop checks eight bytes at once while all of them are at least 0x10.
         while index + 8 <= end {
             let word = line.loadUnaligned(fromByteOffset: index, as: UInt64.self)
             if (word &- 0x1010_1010_1010_1010) & ~word & 0x8080_8080_8080_8080 != 0 { break }

@@ -3,7 +3,7 @@
 
 /// A URL of one or more plans; the creator of the plans keeps it, so that it is parsed once for all its requests.
 ///
-/// It belongs to the loop that first runs a plan with it.
+/// A URL belongs to the loop that first runs a plan with it.
 package final class PlannedURL: @unchecked Sendable {
     // Safe because the constants never change, and `parsed` is touched by the loop alone.
 

@@ -3,7 +3,8 @@
 
 /// An ordered list that allocates nothing while it has at most one element.
 ///
-/// It belongs to the module that uses it: calls of a generic type of another module are not always specialised.
+/// The type belongs to the module that uses it, because calls of a generic type of another module are not always
+/// specialised.
 struct SmallList<Element> {
     private var first: Element?
     private var others: [Element] = []

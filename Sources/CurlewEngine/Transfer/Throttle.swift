@@ -8,7 +8,7 @@
 package struct TokenBucket: Sendable {
     /// The rate in bytes per second.
     private let rate: UInt64
-    /// When the taken bytes are paid for, on the monotonic clock.
+    /// The time at which the debt is paid, on the monotonic clock.
     package private(set) var paidAt: UInt64 = 0
 
     /// The largest rate that counts as a limit, in bytes per second; larger rates are unreachable, and the sums would

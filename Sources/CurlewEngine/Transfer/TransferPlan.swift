@@ -7,7 +7,7 @@
 
 /// The complete description of one run for the engine, in plain values created on the caller's thread.
 ///
-/// It is noncopyable, because it has many fields and passes through many functions.
+/// The plan is noncopyable, because it has many fields and passes through many functions.
 package struct TransferPlan: ~Copyable, Sendable {
     /// The request body.
     package enum Upload: Sendable {

@@ -6,7 +6,7 @@ internal import CurlewSupport
 
 /// A bounded queue between the producer of a request body and libcurl; the loop takes the bytes.
 ///
-/// The producer is started when libcurl first asks for bytes. It pushes until it finishes or learns that the bytes are
+/// The producer is started when libcurl first requests bytes. It pushes until it finishes or learns that the bytes are
 /// not needed any more. If the queue is full, the producer waits until it is nearly empty, because waking a task is
 /// expensive. If libcurl retries, a body that can be replayed is opened again, and the bytes of the old producer are
 /// dropped.

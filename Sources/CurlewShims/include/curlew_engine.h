@@ -64,8 +64,11 @@ typedef struct {
     bool has_goaway;
 } curlew_stream_log;
 
-/// Makes libcurl's verbose log fill `words`; NULL switches the log off.
-void curlew_log_streams(CURL *easy, curlew_stream_log *words);
+/// Makes libcurl's verbose log fill `log`; NULL switches the log off.
+void curlew_log_streams(CURL *easy, curlew_stream_log *log);
+
+/// Reads one line of libcurl's verbose log, which may name the stream or the last stream of a GOAWAY.
+void curlew_read_log_line(const char *text, size_t length, curlew_stream_log *log);
 
 // MARK: curl_easy_getinfo, by result type
 

@@ -5,6 +5,8 @@
 #ifndef CURLEW_TLS_H
 #define CURLEW_TLS_H
 
+#include "curlew_tls_options.h"
+
 #include <curl/curl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -24,7 +26,7 @@ typedef struct {
     /// resumed.
     int (*verify)(X509_STORE_CTX *context, void *judge);
     /// Whether the server is accepted with this OCSP response (NULL without one); called after `verify` if
-    /// `wants_staple` is set, also when a session is resumed.
+    /// `wants_ocsp_response` is set, also when a session is resumed.
     int (*ocspResponse)(SSL *connection, const uint8_t *response, long count, void *judge);
     /// The server requests a client certificate; set one with curlew_identity_use.
     int (*identity)(SSL *connection, void *judge);
@@ -39,17 +41,6 @@ typedef struct {
     /// The SSL_CTX is freed.
     void (*release)(void *judge);
 } curlew_judge_callbacks;
-
-/// The options of a connection.
-typedef struct {
-    bool wants_staple;
-    bool logs_keys;
-    /// The server name (SNI) instead of the host; an empty string sends no name.
-    const char *server_name;
-    /// Cipher suites of TLS 1.2 and 1.3 in OpenSSL's syntax; NULL leaves the choice to OpenSSL.
-    const char *ciphers;
-    const char *suites;
-} curlew_judge_options;
 
 /// Makes the judge decide for every connection of `context`; it is released when OpenSSL frees the SSL_CTX. Returns
 /// false when OpenSSL reports an error; if the judge was not attached, it is released at once.
@@ -136,15 +127,15 @@ X509 *curlew_stack_at(const STACK_OF(X509) *stack, int index);
 void curlew_stack_free(STACK_OF(X509) *stack);
 
 enum {
-    curlew_staple_good,
-    curlew_staple_revoked,
-    curlew_staple_unknown,
-    curlew_staple_unsuccessful,
-    curlew_staple_malformed,
-    curlew_staple_forged,
-    curlew_staple_stale,
-    curlew_staple_other,
-    curlew_staple_no_issuer,
+    curlew_ocsp_good,
+    curlew_ocsp_revoked,
+    curlew_ocsp_unknown,
+    curlew_ocsp_unsuccessful,
+    curlew_ocsp_malformed,
+    curlew_ocsp_forged,
+    curlew_ocsp_stale,
+    curlew_ocsp_other,
+    curlew_ocsp_no_issuer,
 };
 
 /// Reads the status of the first certificate of a verified chain from an OCSP response (RFC 6960).

@@ -164,10 +164,10 @@ static inline X509 *_Nullable curlew_certificate_at(const STACK_OF(X509) *_Nonnu
     return sk_X509_value(list, index);
 }
 
-/// Passes a copy of the staple to OpenSSL, which frees the copy.
-static inline int curlew_staple(SSL *_Nonnull connection, void *_Nonnull staple) {
-    const unsigned char *bytes = ASN1_STRING_get0_data(staple);
-    int count = ASN1_STRING_length(staple);
+/// Passes a copy of the response to OpenSSL, which frees the copy.
+static inline int curlew_attach_ocsp_response(SSL *_Nonnull connection, void *_Nonnull response) {
+    const unsigned char *bytes = ASN1_STRING_get0_data(response);
+    int count = ASN1_STRING_length(response);
     void *copy = OPENSSL_memdup(bytes, (size_t)count);
     if (copy == NULL) {
         return SSL_TLSEXT_ERR_NOACK;
@@ -177,9 +177,9 @@ static inline int curlew_staple(SSL *_Nonnull connection, void *_Nonnull staple)
 }
 
 /// Sets the OCSP response for clients that request it (RFC 6066 §8). It must live as long as the context.
-static inline void curlew_set_staple(SSL_CTX *_Nonnull context, ASN1_OCTET_STRING *_Nonnull staple) {
-    SSL_CTX_set_tlsext_status_cb(context, curlew_staple);
-    SSL_CTX_set_tlsext_status_arg(context, staple);
+static inline void curlew_set_ocsp_response(SSL_CTX *_Nonnull context, ASN1_OCTET_STRING *_Nonnull response) {
+    SSL_CTX_set_tlsext_status_cb(context, curlew_attach_ocsp_response);
+    SSL_CTX_set_tlsext_status_arg(context, response);
 }
 
 /// Returns eight bytes of the pattern: the SplitMix64 output function of seed and position, so that any part can be

@@ -39,7 +39,7 @@ final class TLSContext: @unchecked Sendable {
         if !options.allowsResumption { forbidResumption() }
         configureALPN()
         if let authority = options.clientAuthority { try askForCertificate(by: authority, options) }
-        if let ocspResponse { curlew_set_staple(context, ocspResponse) }
+        if let ocspResponse { curlew_set_ocsp_response(context, ocspResponse) }
         if !helloFaults.isEmpty { interruptHandshakes() }
     }
 

@@ -20,11 +20,11 @@ extension MockServer {
         public var ciphers: String?
         /// The cipher suites of TLS 1.3, as OpenSSL writes them: `TLS_AES_128_GCM_SHA256:…`; OpenSSL's by default.
         public var cipherSuites: String?
-        /// The OCSP response for clients that ask for one (RFC 6066 §8), DER; nil, the default, sends no response.
+        /// The OCSP response for clients that request it (RFC 6066 §8), DER; nil, the default, sends no response.
         ///
         /// The server sends the bytes unchecked.
         public var ocspResponse: [UInt8]?
-        /// The authority that must have issued the client's certificate; nil, the default, asks for no certificate.
+        /// The authority that must have issued the client's certificate; nil, the default, requests no certificate.
         public var clientAuthority: TestAuthority?
         /// Whether the server rejects a client without a certificate if `clientAuthority` is set; true by default.
         ///

@@ -3,7 +3,7 @@
 
 /// A certificate with its private key and the intermediate certificates below the root.
 ///
-/// A server presents an identity, and so does a client if the server asks for a certificate.
+/// A server presents an identity, and so does a client if the server requests a certificate.
 public struct TestIdentity: Sendable {
     private let made: MadeCertificate
     /// The certificates sent after the certificate itself, in this order, excluding the root.

@@ -19,7 +19,8 @@ final class EventContext: ParserContext {
 
     init(_ limits: XMLLimits) throws(XMLError) {
         maximumTextLength = Int(clamping: limits.textPiece.bytes)
-        // Without this option, values keep "&#38;" for "&". It expands nothing else, because no entities are defined.
+        // Without this option, values keep "&#38;" for "&". The option expands nothing else, because no entities are
+        // defined.
         try super.init(limits, options: XML_PARSE_NOENT) { handler in
             handler.startElementNs = {
                 state, local, prefix, uri, namespaceCount, namespaces, count, defaulted, attributes in
@@ -58,7 +59,7 @@ final class EventContext: ParserContext {
     }
 
     private func start(_ tag: StartTag) {
-        guard admits(tag) else { return }
+        guard admit(tag) else { return }
         flush()
         var attributes: [XMLAttribute] = []
         attributes.reserveCapacity(tag.attributeCount)

@@ -130,7 +130,7 @@ class ParserContext {
     }
 
     /// Counts the next element and returns whether the limits admit it.
-    final func admits(_ tag: StartTag) -> Bool {
+    final func admit(_ tag: StartTag) -> Bool {
         guard failure == nil else { return false }
         elements += 1
         namespacesByDepth.append(tag.namespaceCount)

@@ -25,7 +25,7 @@ final class TreeContext: ParserContext {
                 let tag = StartTag(
                     local: local, prefix: prefix, uri: uri, namespaceCount: Int(namespaceCount), namespaces: namespaces,
                     attributeCount: Int(count), defaultedCount: Int(defaulted), attributes: attributes)
-                guard context.admits(tag), context.admits(nodes: 1 + tag.namespaceCount + 2 * tag.attributeCount) else {
+                guard context.admit(tag), context.admit(nodes: 1 + tag.namespaceCount + 2 * tag.attributeCount) else {
                     return
                 }
                 // Pass 0 as the number of default attributes, because xmlSAX2StartElementNs omits default attributes.
@@ -37,17 +37,17 @@ final class TreeContext: ParserContext {
                 xmlSAX2EndElementNs(context.raw, local, prefix, uri)
             }
             handler.characters = { state, start, count in
-                guard let context = TreeContext.of(state), context.admits(text: Int(count)) else { return }
+                guard let context = TreeContext.of(state), context.admit(text: Int(count)) else { return }
                 xmlSAX2Characters(context.raw, start, count)
             }
             handler.ignorableWhitespace = handler.characters
             handler.cdataBlock = { state, start, count in TreeContext.of(state)?.append(start, count) }
             handler.comment = { state, text in
-                guard let context = TreeContext.of(state), context.admitsCommentOrInstruction() else { return }
+                guard let context = TreeContext.of(state), context.admitCommentOrInstruction() else { return }
                 xmlSAX2Comment(context.raw, text)
             }
             handler.processingInstruction = { state, target, content in
-                guard let context = TreeContext.of(state), context.admitsCommentOrInstruction() else { return }
+                guard let context = TreeContext.of(state), context.admitCommentOrInstruction() else { return }
                 xmlSAX2ProcessingInstruction(context.raw, target, content)
             }
         }
@@ -66,26 +66,27 @@ final class TreeContext: ParserContext {
         return tree
     }
 
-    private func admits(nodes more: Int) -> Bool {
+    private func admit(nodes more: Int) -> Bool {
         guard failure == nil else { return false }
         nodes += more
         if nodes > limits.nodes { refuse(.limit("The document has more than \(limits.nodes) nodes", "nodes")) }
         return failure == nil
     }
 
-    /// Returns whether a comment or a processing instruction becomes a node.
+    /// Counts a comment or a processing instruction, and returns whether it becomes a node.
     ///
-    /// Inside a document type declaration it does not, because the tree has no parent node for it.
-    private func admitsCommentOrInstruction() -> Bool { raw.pointee.inSubset == 0 && admits(nodes: 1) }
+    /// A comment or an instruction inside a document type declaration becomes no node, because the tree has no parent
+    /// for it.
+    private func admitCommentOrInstruction() -> Bool { raw.pointee.inSubset == 0 && admit(nodes: 1) }
 
-    private func admits(text count: Int) -> Bool {
+    private func admit(text count: Int) -> Bool {
         let last = raw.pointee.node?.pointee.last
         let isContinued = last?.pointee.type == XML_TEXT_NODE
         textLength = isContinued ? textLength + count : count
         if textLength > Self.maximumTextLength {
             refuse(XMLError(.limitExceeded, "A text is longer than 10 MB.", hint: "Read the document as events."))
         }
-        return admits(nodes: isContinued ? 0 : 1)
+        return admit(nodes: isContinued ? 0 : 1)
     }
 
     // MARK: Sections
@@ -104,7 +105,7 @@ final class TreeContext: ParserContext {
         guard let section else { return }
         self.section = nil
         // libxml2's own function would join adjacent sections.
-        guard admits(nodes: 1), let parent = raw.pointee.node else { return }
+        guard admit(nodes: 1), let parent = raw.pointee.node else { return }
         section.withUnsafeBufferPointer { bytes in
             _ = xmlAddChild(parent, xmlNewCDataBlock(raw.pointee.myDoc, bytes.baseAddress, Int32(bytes.count)))
         }

@@ -109,8 +109,8 @@ struct MarkupScanner {
         case .text: break
         case .reference: return reference(byte)
         case .open: return open(byte)
-        case .bang: state = byte == 0x2D ? .bangDash : byte == 0x5B ? .sectionStart(1) : declares(byte)
-        case .bangDash: state = byte == 0x2D ? .comment(0) : declares(byte)
+        case .bang: state = byte == 0x2D ? .bangDash : byte == 0x5B ? .sectionStart(1) : startDeclaration(byte)
+        case .bangDash: state = byte == 0x2D ? .comment(0) : startDeclaration(byte)
         case .tag: return tag(byte)
         case .quoted(let quote):
             if byte == 0x3C { return .malformed }
@@ -181,7 +181,7 @@ struct MarkupScanner {
 
     // MARK: Document type declarations
 
-    private mutating func declares(_ byte: UInt8) -> State {
+    private mutating func startDeclaration(_ byte: UInt8) -> State {
         isInSubset = byte == 0x5B
         return .declaration
     }

@@ -28,7 +28,7 @@ final class EventRecorder: EngineObserver {
 
     private let state = Lock(State())
 
-    func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
+    func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
         let words = EventRecorder.words(for: event)
         let entry = Entry(transfer: transfer.id, words: words, at: nanoseconds, thread: threadNumber())
         let latches = state.withLock { state in

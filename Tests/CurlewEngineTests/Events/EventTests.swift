@@ -22,7 +22,7 @@ struct EventTests {
 
     // MARK: Successful transfers
 
-    @Test func eventsOfANewAndAReusedConnection() async throws {
+    @Test func eventsDescribeANewAndAReusedConnection() async throws {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .text("hello"))
         bench.server.on("POST", "/", .text("done"))
@@ -91,13 +91,13 @@ struct EventTests {
             let bench = try EngineBench(EngineConfiguration(), server: MockServer(address: address))
             bench.server.on("GET", "/", .text("hello"))
             let remote = Latch<String>()
-            let witness = Listener { event in
+            let listener = Listener { event in
                 if case .connected(let address, _) = event { remote.set(address) }
             }
             let transfer = bench.transfer("/") { plan in
                 plan.lead(to: plan.url, host: address == .v4 ? "127.0.0.1" : "::1")
             }
-            transfer.watch(witness)
+            transfer.watch(listener)
             transfer.start()
             _ = await transfer.ended()
             let host = address == .v4 ? "127.0.0.1" : "[::1]"
@@ -230,5 +230,5 @@ final class Listener: EngineObserver {
 
     init(_ hear: @escaping @Sendable (EngineEvent) -> Void) { self.hear = hear }
 
-    func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) { hear(event) }
+    func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) { hear(event) }
 }

@@ -73,7 +73,7 @@ struct ObserverTests {
         #expect(other.words == ["queued", "paused", "ended cancelled"])
     }
 
-    @Test func transferPausedDuringItsLookUp() async throws {
+    @Test func transferPausedDuringItsLookUpResumes() async throws {
         let (door, asked) = (DispatchSemaphore(value: 0), Latch<Void>())
         var configuration = EngineConfiguration()
         configuration.resolver = Resolver { _ in
@@ -220,15 +220,15 @@ struct ObserverTests {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .text("hello"))
         let transfer = bench.transfer("/")
-        weak var witness: EventRecorder?
+        weak var observer: EventRecorder?
         do {
             let diary = EventRecorder()
-            witness = diary
+            observer = diary
             transfer.watch(diary)
             transfer.start()
             _ = await transfer.ended()
         }
-        #expect(await eventually { witness == nil })
+        #expect(await eventually { observer == nil })
         withExtendedLifetime(transfer) {}
     }
 }

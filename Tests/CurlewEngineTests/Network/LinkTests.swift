@@ -70,10 +70,10 @@ struct LinkTests {
     @Test func observersGetTheStateAtOnceAndEachChangeOnce() async {
         let state = Lock(LinkState(links: [], defaultLink: nil))
         let monitor = LinkMonitor { state.withLock { $0 } }
-        let (told, heard) = AsyncStream<LinkState>.makeStream()
+        let (states, continuation) = AsyncStream<LinkState>.makeStream()
         #expect(!monitor.isWatching)
-        let number = monitor.observe { heard.yield($0) }
-        var changes = told.makeAsyncIterator()
+        let number = monitor.observe { continuation.yield($0) }
+        var changes = states.makeAsyncIterator()
         #expect(await changes.next()?.defaultLink == nil)
         #expect(monitor.isWatching)
 
@@ -82,9 +82,9 @@ struct LinkTests {
         monitor.readAgain()
         #expect(await changes.next()?.defaultLink == "eth7")
 
-        let (alsoTold, alsoHeard) = AsyncStream<LinkState>.makeStream()
-        let second = monitor.observe { alsoHeard.yield($0) }
-        var other = alsoTold.makeAsyncIterator()
+        let (otherStates, otherContinuation) = AsyncStream<LinkState>.makeStream()
+        let second = monitor.observe { otherContinuation.yield($0) }
+        var other = otherStates.makeAsyncIterator()
         #expect(await other.next()?.defaultLink == "eth7")
         monitor.end(second)
         #expect(monitor.isWatching)

@@ -13,7 +13,7 @@ struct SecureSettings {
     var offersHTTP = true
     var session: SecureSession?
     var identity: TestIdentity?
-    var asksForStaple = false
+    var requestsOCSPResponse = false
     var ciphers: String?
     var securityLevel: CInt?
     /// Receives the reason if the handshake or the first read after it fails.
@@ -125,7 +125,7 @@ final class SecureConnection {
         if settings.maximumVersion < TLS1_2_VERSION { SSL_set_security_level(connection, 0) }
         if let level = settings.securityLevel { SSL_set_security_level(connection, level) }
         if let ciphers = settings.ciphers { SSL_set_cipher_list(connection, ciphers) }
-        if settings.asksForStaple {
+        if settings.requestsOCSPResponse {
             SSL_ctrl(connection, SSL_CTRL_SET_TLSEXT_STATUS_REQ_TYPE, Int(TLSEXT_STATUSTYPE_ocsp), nil)
         }
         let parameters = SSL_get0_param(connection)

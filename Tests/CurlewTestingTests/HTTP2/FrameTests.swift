@@ -76,7 +76,7 @@ struct HTTP2FrameTests {
         #expect(HTTP2Frame.ping().settings.isEmpty && HTTP2Frame.ping().errorCode == nil)
     }
 
-    @Test func descriptionsOfCodesAndKinds() {
+    @Test func descriptionsNameCodesAndKinds() {
         #expect("\(HTTP2ErrorCode.refusedStream)" == "REFUSED_STREAM")
         #expect("\(HTTP2ErrorCode(rawValue: 255))" == "0xff")
         #expect("\(HTTP2Frame.Kind.goAway) \(HTTP2Frame.Kind(rawValue: 0xFA))" == "GOAWAY 0xfa")

@@ -17,7 +17,7 @@ struct HPACKTests {
             "828684418cf1e3c2e5f23a6ba0ab90f4ff", "828684be5886a8eb10649cbf",
             "828785bf408825a849e95ba97d7f8925a849e95bb8e8b4bf",
         ],
-    ]) func requests(_ blocks: [String]) throws {
+    ]) func requestsOfRFC7541AreDecoded(_ blocks: [String]) throws {
         var decoder = HPACKDecoder()
         let host = ":authority: www.example.com"
         #expect(try decoder.lines(blocks[0]) == [":method: GET", ":scheme: http", ":path: /", host])
@@ -54,7 +54,7 @@ struct HPACKTests {
             087f3672c1ab270fb5291f9587316065c003ed4ee5b1063d5007
             """,
         ],
-    ]) func responses(_ blocks: [String]) throws {
+    ]) func responsesOfRFC7541AreDecodedWithEvictions(_ blocks: [String]) throws {
         var decoder = HPACKDecoder(tableSize: 256)
         let date = "date: Mon, 21 Oct 2013 20:13:21 GMT"
         let rest = ["cache-control: private", date, "location: https://www.example.com"]
@@ -77,14 +77,14 @@ struct HPACKTests {
         ("040c2f73616d706c652f70617468", ":path: /sample/path", 0),
         ("100870617373776f726406736563726574", "password: secret", 0),
         ("82", ":method: GET", 0),
-    ]) func representations(_ block: String, _ line: String, _ entries: Int) throws {
+    ]) func eachFieldRepresentationIsDecoded(_ block: String, _ line: String, _ entries: Int) throws {
         var decoder = HPACKDecoder()
         #expect(try decoder.lines(block) == [line])
         #expect(decoder.table.count == entries)
     }
 
     @Test(arguments: [(10, 5, "0a"), (1337, 5, "1f9a0a"), (42, 8, "2a")])
-    func integers(_ value: Int, _ prefix: Int, _ bytes: String) {
+    func integersAreEncoded(_ value: Int, _ prefix: Int, _ bytes: String) {
         var block: [UInt8] = []
         HPACK.append(value, prefix: prefix, to: &block)
         #expect(block == hexadecimalBytes(bytes))

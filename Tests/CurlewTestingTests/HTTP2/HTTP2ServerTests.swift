@@ -150,7 +150,7 @@ struct HTTP2ServerTests {
         #expect(frames[0].flags.contains(.endStream) && !frames[2].flags.contains(.endStream))
     }
 
-    @Test func connectionScripts() async throws {
+    @Test func connectionScriptsRunForEachConnection() async throws {
         let gate = Gate()
         var options = HTTP2Server.Options()
         options.connection = { number in

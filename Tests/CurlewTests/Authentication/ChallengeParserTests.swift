@@ -15,7 +15,7 @@ struct ChallengeParserTests {
         return ResponseHead(status: .unauthorized, fields: fields).challenges
     }
 
-    @Test func rfc9110Example() {
+    @Test func rfc9110ExampleIsParsed() {
         let expected = [
             ChallengeAuthentication.Challenge(.basic, ["realm": "simple"]),
             ChallengeAuthentication.Challenge("Newauth", ["realm": "apps", "type": "1", "title": "Login to \"apps\""]),
@@ -23,14 +23,14 @@ struct ChallengeParserTests {
         #expect(read(#"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#) == expected)
     }
 
-    @Test func schemesWithoutParameters() {
+    @Test func schemesWithoutParametersAreParsed() {
         #expect(read("Negotiate") == [ChallengeAuthentication.Challenge("Negotiate")])
         let three = [ChallengeAuthentication.Challenge("Negotiate"), .init("NTLM"), .init(.basic, ["realm": "x"])]
         #expect(read("Negotiate, NTLM,Basic realm=x") == three)
         #expect(read("") == [] && read(" , ,\t,") == [])
     }
 
-    @Test(arguments: ["YII=", "a", "abc==", "-._~+/", "TlRMTVNTUAAC=="]) func token68Values(_ token: String) {
+    @Test(arguments: ["YII=", "a", "abc==", "-._~+/", "TlRMTVNTUAAC=="]) func token68ValuesAreParsed(_ token: String) {
         for text in ["Negotiate \(token)", "Negotiate   \(token)  , Basic realm=x"] {
             #expect(read(text).first == ChallengeAuthentication.Challenge("negotiate", token68: token))
             #expect(read(text).first?.parameters == [:])
@@ -43,7 +43,7 @@ struct ChallengeParserTests {
         #expect(challenges.map(\.realm) == ["b", "c", nil])
     }
 
-    @Test func commasAndQuotesInsideQuotedStrings() {
+    @Test func commasAndQuotesInsideQuotedStringsAreKept() {
         let challenge = read(#"Digest realm="a, Basic realm=\"b\", \\ c" , qop="auth,auth-int""#)
         #expect(
             challenge == [
@@ -96,7 +96,7 @@ struct ChallengeParserTests {
         #expect(read("Basic a=\"\(String(repeating: "x", count: 8100))\"").count == 1)
     }
 
-    @Test func parametersWithoutScheme() {
+    @Test func parametersWithoutSchemeAreParsed() {
         #expect(
             ChallengeParser.parameters(in: "nextnonce=\"a\", qop=auth , nc=1") == [
                 "nextnonce": "a", "qop": "auth", "nc": "1",

@@ -108,9 +108,9 @@ struct ChallengeTests {
         #expect(thrown.kind == .interceptorFailed && thrown.cause is Refused)
         let cancelled = session { _, _ in .cancel(CancellationError()) }
         #expect(try await networkError { try await text(cancelled, request) }.kind == .cancelled)
-        let typed = NetworkError(.unsupported, phase: .receiving, "Nobody is at home.")
-        let told = try await networkError { try await text(session { _, _ in .cancel(typed) }, request) }
-        #expect(told.kind == .unsupported && told.message == "Nobody is at home.")
+        let typed = NetworkError(.unsupported, phase: .receiving, "The server is closed.")
+        let error = try await networkError { try await text(session { _, _ in .cancel(typed) }, request) }
+        #expect(error.kind == .unsupported && error.message == "The server is closed.")
     }
 
     @Test func closureIsCalledAgainAfterRefusedCredentials() async throws {

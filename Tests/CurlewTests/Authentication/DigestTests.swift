@@ -29,7 +29,7 @@ struct DigestTests {
     @Test(
         arguments: [nil, "MD5", "MD5-sess", "SHA-256", "SHA-256-sess", "SHA-512-256", "sha-512-256-SESS"],
         [nil, "auth", "auth-int", "auth-int,auth"])
-    func everyAlgorithmAndQop(_ algorithm: String?, _ qop: String?) async throws {
+    func everyAlgorithmAndQopIsAccepted(_ algorithm: String?, _ qop: String?) async throws {
         let server = try DigestServer(rules { ($0.algorithm, $0.qop) = (algorithm, qop) })
         let session = session()
         for path in ["/", "/a/b%20c?d=e&f=%22", "/?", "//x/../y"] {
@@ -49,7 +49,7 @@ struct DigestTests {
         #expect(server.complaints == [])
     }
 
-    @Test(arguments: [false, true]) func nonASCIIUserNames(_ isHashed: Bool) async throws {
+    @Test(arguments: [false, true]) func nonASCIIUserNamesAreAccepted(_ isHashed: Bool) async throws {
         let name = "J\u{E4}s\u{F8}n Doe"
         let server = try DigestServer(rules { ($0.user, $0.hashesUser, $0.isUTF8) = (name, isHashed, true) })
         #expect(try await status(session(.digest(name, "open sesame")), Request(server.url())) == 200)
@@ -144,7 +144,7 @@ struct DigestTests {
         #expect(Set(proofs.map { $0["cnonce"] }).count == 201)
     }
 
-    @Test func concurrentRequestsWithSingleUseNonces() async throws {
+    @Test func concurrentRequestsUseSingleUseNonces() async throws {
         let server = try DigestServer(rules { $0.uses = 1 })
         let session = session()
         let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -166,7 +166,7 @@ struct DigestTests {
     // MARK: Bodies
 
     @Test(arguments: ["auth", "auth-int", "auth,auth-int"], [false, true])
-    func bodiesWithEveryQop(_ qop: String, _ protects: Bool) async throws {
+    func bodiesAreSentWithEveryQop(_ qop: String, _ protects: Bool) async throws {
         let server = try DigestServer(rules { $0.qop = qop })
         let session = session(.digest("anna", "open sesame", protectsBodies: protects))
         let pattern = PatternBody(seed: 3, length: 300_000)

@@ -26,7 +26,7 @@ struct NonceUseTests {
         ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
         ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
     ])
-    func rfc7616Section391Examples(_ algorithm: String, _ response: String) throws {
+    func rfc7616Section391ExamplesAreReproduced(_ algorithm: String, _ response: String) throws {
         let nonce = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
         let clientNonce = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
         let opaque = "FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"
@@ -46,7 +46,7 @@ struct NonceUseTests {
     }
 
     /// The digests printed in RFC 7616 §3.9.2 are truncated SHA-512; erratum 4897 has those of SHA-512/256.
-    @Test func rfc7616Section392Example() throws {
+    @Test func rfc7616Section392ExampleIsReproduced() throws {
         let text = """
             Digest realm="api@example.org", qop="auth", algorithm=SHA-512-256, \
             nonce="5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK", \
@@ -67,7 +67,7 @@ struct NonceUseTests {
     }
 
     /// The example of RFC 2617 §3.5, with the rules of RFC 2617 and with those of RFC 2069.
-    @Test func rfc2617Section35Example() throws {
+    @Test func rfc2617Section35ExampleIsReproduced() throws {
         let text = "Digest realm=\"testrealm@host.com\", nonce=\"dcd98b7102dd2f0e8b11d0f600bfb0c093\""
         let credential = DigestCredential(user: "Mufasa", password: "Circle Of Life")
         let new = credential.fieldValue(
@@ -94,7 +94,7 @@ struct NonceUseTests {
         #expect(read["username"] == #"q"u\"# && read["realm"] == #"a "b" \"#)
     }
 
-    @Test func nonASCIIUserNamesWithoutCharset() throws {
+    @Test func nonASCIIUserNamesAreSentWithoutCharset() throws {
         let nonceUse = try nonceUse("Digest realm=a, nonce=b", "c")
         let value = DigestCredential(user: "é", password: "").fieldValue(nonceUse, .legacy, method: "GET", uri: "/")
         #expect(value?.contains("username=\"é\"") == true)

@@ -33,7 +33,7 @@ struct OAuth2Tests {
 
     // MARK: Requests
 
-    @Test func clientCredentials() async throws {
+    @Test func clientCredentialsGetAToken() async throws {
         let server = try server(answer)
         let app = client(server) {
             $0.scopes = ["read", "write"]
@@ -52,7 +52,7 @@ struct OAuth2Tests {
         #expect(request.field("Authorization") == "Basic " + basic)
     }
 
-    @Test func clientCredentialsInTheBody() async throws {
+    @Test func clientCredentialsAreSentInTheBody() async throws {
         let server = try server(answer)
         _ = try await client(server) { $0.proof = .body }.clientCredentials()
         _ = try await client(server) { $0.secret = nil }.clientCredentials()
@@ -62,7 +62,7 @@ struct OAuth2Tests {
         #expect(server.requests.allSatisfy { $0.field("Authorization") == nil })
     }
 
-    @Test func refreshTokenGrant() async throws {
+    @Test func refreshTokenGrantReturnsANewToken() async throws {
         let server = try server(answer)
         let token = try await client(server) { $0.scopes = ["more"] }.refresh(AccessToken("old", refreshToken: "R"))
         #expect(token.value == "A" && token.refreshToken == "R" && token.permissions == "read")
@@ -73,7 +73,7 @@ struct OAuth2Tests {
         #expect(error.kind == .authenticationFailed && server.requestCount == 1)
     }
 
-    @Test func customGrantParameters() async throws {
+    @Test func customGrantParametersAreSent() async throws {
         let server = try server(answer)
         _ = try await client(server).token(for: "authorization_code", ["code": "c", "code_verifier": "v"])
         #expect(server.requests[0].bodyText == "code=c&code_verifier=v&grant_type=authorization_code")
@@ -86,7 +86,7 @@ struct OAuth2Tests {
         (#"{"access_token":"A","token_type":"BEARER","expires_in":null}"#, false),
         (#"{"access_token":"A","expires_in":-1}"#, false), (#"{"access_token":"A","expires_in":1e300}"#, true),
     ])
-    func expiresInVariants(answer: String, expires: Bool) async throws {
+    func expiresInVariantsAreRead(answer: String, expires: Bool) async throws {
         let server = try server(answer)
         let token = try await client(server).clientCredentials()
         #expect((token.expiry != nil) == expires && token.value == "A")

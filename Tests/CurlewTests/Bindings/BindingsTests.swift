@@ -8,7 +8,7 @@ import Testing
 
 @Suite("International names through libidn2")
 struct InternationalNamesTests {
-    @Test func concurrentEncoding() async throws {
+    @Test func concurrentEncodingIsSafe() async throws {
         let names = try #require(InternationalNames.system)
         await withTaskGroup(of: String?.self) { group in
             for _ in 0..<50 { group.addTask { try? names.ascii("bücher.example") } }

@@ -13,7 +13,7 @@ struct MessageDigestTests {
         (.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
         (.sha512t256, "53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23"),
     ])
-    func publishedVectors(_ algorithm: MessageDigest.Algorithm, _ hexadecimal: String) throws {
+    func publishedVectorsAreReproduced(_ algorithm: MessageDigest.Algorithm, _ hexadecimal: String) throws {
         #expect(algorithm.isAvailable)
         #expect(MessageDigest.digest(algorithm, of: "abc".utf8)?.hexadecimal == hexadecimal)
     }

@@ -31,7 +31,7 @@ struct BaseURLTests {
         ("a#b", "http://example.com/v1/a#b"), ("a//b", "http://example.com/v1/a//b"),
         (".hidden", "http://example.com/v1/.hidden"), ("a..b", "http://example.com/v1/a..b"),
     ])
-    func otherReferences(_ path: String, _ url: String) {
+    func otherReferencesAreResolved(_ path: String, _ url: String) {
         #expect(BaseURL("http://example.com/v1/").url(of: path).text == url)
     }
 
@@ -66,7 +66,7 @@ struct BaseURLTests {
     }
 
     @Test(arguments: ["http://example.com/v1/", "http://EXAMPLE.com:80/v1/a?b=../..", "http://example.com/v1/a/../b"])
-    func absoluteURLsBelowAJoinedBase(_ path: String) throws {
+    func absoluteURLsBelowAJoinedBaseAreAllowed(_ path: String) throws {
         let base = try BaseURL("http://example.com/v1", joining: .joined)
         #expect(!base.excludes(path) && !base.url(of: path).isCrossOrigin)
     }
@@ -99,7 +99,7 @@ struct BaseURLTests {
         #expect(!json.contains("secret"))
     }
 
-    @Test func membersAndCoding() throws {
+    @Test func membersAreReadAndCoded() throws {
         let base: BaseURL = "https://H.test/a"
         #expect(base.isSecure && base.host == "h.test" && base.text == "https://h.test/a/")
         let joined = try BaseURL("http://h.test", joining: .joined)

@@ -59,7 +59,7 @@ struct ClientConfigurationTests {
     }
 
     /// RQ-25: a client sends no languages unless its fields name them.
-    @Test func languages() throws {
+    @Test func languagesAreSentOnlyIfFieldsNameThem() throws {
         func languages(_ api: JSONClient, _ fields: HeaderChanges = [:]) throws -> String? {
             try api.request(for: Call(.get, "x", fields: fields)).fields[.acceptLanguage]
         }
@@ -73,7 +73,7 @@ struct ClientConfigurationTests {
     }
 
     /// All initialisers of clients.
-    @Test func initialisers() throws {
+    @Test func initialisersSetTrustAndSession() throws {
         let session = Session()
         let configuration = ClientConfiguration(base: "http://h.test")
         let insecure = InsecureTrust(reason: "a test")

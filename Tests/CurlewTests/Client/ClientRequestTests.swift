@@ -28,7 +28,7 @@ struct ClientRequestTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test func requestOfAPlainCall() throws {
+    @Test func plainCallBecomesARequest() throws {
         let request = try api.request(for: Call(.get, "users/\(7)", query: ["page": 2]))
         #expect(request.method == .get && request.url == "https://h.test/v1/users/7?page=2")
         #expect(request.body.isNone && request.trust == nil && request.interceptors.isEmpty)
@@ -37,7 +37,7 @@ struct ClientRequestTests {
     }
 
     /// RS-26: Accept lists the types that the serializer reads.
-    @Test func accept() throws {
+    @Test func acceptListsTheTypesOfTheSerializer() throws {
         func accept(_ api: JSONClient, _ call: Call) throws -> String? {
             try api.request(for: call, accepting: JSON().accepts).fields[.accept]
         }
@@ -54,7 +54,7 @@ struct ClientRequestTests {
 
     /// RQ-17, RQ-45: the method decides whether untyped parameters go into the query or into the body.
     @Test(arguments: ["GET", "HEAD", "DELETE", "POST", "PUT", "PATCH", "REPORT"] as [Curlew.Method])
-    func parametersByMethod(_ method: Curlew.Method) throws {
+    func parametersAreEncodedByMethod(_ method: Curlew.Method) throws {
         let call = Call(method, "x?a=1#f", parameters: ["b": 2, "c": "d e"])
         let isInQuery = [.get, .head, .delete].contains(method)
         let json = try api.request(for: call)
@@ -71,7 +71,7 @@ struct ClientRequestTests {
         #expect(empty.body.isNone && empty.fields[.contentType] == nil && empty.url == "https://h.test/v1/x")
     }
 
-    @Test func bodiesOfEveryKind() throws {
+    @Test func bodiesOfEveryKindAreEncoded() throws {
         let draft = Draft(title: "a b", tags: ["ü"])
         let table: [(Body, String?, String?)] = [
             (.encoding(draft), "application/json", nil),

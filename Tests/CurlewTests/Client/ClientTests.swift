@@ -42,7 +42,7 @@ struct ClientTests {
     private struct Echo: Codable, Equatable { var method: String, query: String }
 
     /// HS-08, HS-10, HS-12, HS-13, B-130: every verb sends its method, and decodes or discards the response.
-    @Test func verbs() async throws {
+    @Test func verbsSendTheirMethodsAndDecodeTheResponse() async throws {
         let api = try client()
         let got: Echo = try await api.get("x", query: ["a": 1])
         #expect(got == Echo(method: "GET", query: "a=1"))
@@ -72,7 +72,7 @@ struct ClientTests {
     }
 
     /// HS-09: `head` returns the response head.
-    @Test func head() async throws {
+    @Test func headReturnsTheResponseHead() async throws {
         let head = try await client().head("users/\(7)")
         #expect(head.status == .ok && head.contentType == "application/json")
         #expect(server.requests.map(\.method) == ["HEAD"])
@@ -82,7 +82,7 @@ struct ClientTests {
     }
 
     /// HS-13, RQ-17: calls with untyped parameters and untyped JSON.
-    @Test func untypedCalls() async throws {
+    @Test func untypedCallsSendParametersAndReturnJSON() async throws {
         let api = try client()
         let got = try await api.request(.get, "users/7", parameters: ["a": 1])
         #expect(got == ["id": 7, "name": "Ada"])
@@ -110,7 +110,7 @@ struct ClientTests {
         if path != "null" { #expect(error?.hint?.contains("TestUser?") == true, "\(String(describing: error))") }
     }
 
-    @Test func rawOutputs() async throws {
+    @Test func rawOutputsAreReturned() async throws {
         let api = try client()
         #expect(try await api.get("text", as: Data.self) == Data("plain".utf8))
         #expect(try await api.get("text", using: .bytes) == Data("plain".utf8))
@@ -166,7 +166,7 @@ struct ClientTests {
     }
 
     /// A call as a transfer provides its value, its response, its progress and its bytes.
-    @Test func transfers() async throws {
+    @Test func transfersProvideValueResponseProgressAndBytes() async throws {
         let api = try client()
         let task = api.transfer(.get, "users/7", as: TestUser.self)
         var last: TransferProgress?

@@ -51,7 +51,7 @@ struct EndpointTests {
         return (server, Client(try BaseURL(server.url("/"))))
     }
 
-    @Test func typedOutputs() async throws {
+    @Test func typedOutputsAreDecoded() async throws {
         let (server, api) = try api { request in
             switch request.path {
             case "/users": .json(#"{"id": 1, "name": "Ada"}"#, status: 201)
@@ -101,7 +101,7 @@ struct EndpointTests {
         #expect(transfer.request.options.responseLimit == .kibibytes(1))
     }
 
-    @Test func typedProblems() async throws {
+    @Test func typedProblemsAreThrown() async throws {
         let (server, api) = try api { _ in .json(#"{"fields": {"name": "too short"}}"#, status: 422) }
         do {
             _ = try await api.send(CreateUser(name: ""))
@@ -115,7 +115,7 @@ struct EndpointTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test func problemDetails() async throws {
+    @Test func problemDetailsAreThrown() async throws {
         let (server, api) = try api { _ in
             .json(#"{"type": "https://e.test/full", "title": "Full", "status": 507, "disk": 3}"#, status: 507)
                 .field("Content-Type", "application/problem+json")

@@ -17,7 +17,7 @@ struct PathTests {
         #expect(Path(raw: "a b/../c").text == "a b/../c")
     }
 
-    @Test func interpolationOfEveryType() throws {
+    @Test func interpolationAcceptsEveryType() throws {
         let id = try #require(UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"))
         #expect(("a/\(7)/b" as Path).text == "a/7/b")
         #expect(("a/\(-7 as Int64)" as Path).text == "a/-7")

@@ -44,7 +44,7 @@ struct StreamBodyTests {
 
     private let items = (1...3).map { Item(id: $0) }
 
-    @Test func ndjsonBodies() async throws {
+    @Test func ndjsonBodiesAreEncoded() async throws {
         let expected = Array("{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n".utf8)
         for body in [Body.ndjson(items), .ndjson(sequence(items))] {
             let (type, text) = try await sent(body)
@@ -60,7 +60,7 @@ struct StreamBodyTests {
             ])
     }
 
-    @Test func jsonArrayBodies() async throws {
+    @Test func jsonArrayBodiesAreEncoded() async throws {
         for body in [Body.jsonArray(items), .jsonArray(sequence(items))] {
             let (type, text) = try await sent(body)
             #expect(
@@ -75,7 +75,7 @@ struct StreamBodyTests {
         #expect(try JSON().decode([Item].self, from: text) == many)
     }
 
-    @Test func jsonSequenceBodies() async throws {
+    @Test func jsonSequenceBodiesAreEncoded() async throws {
         let expected = Array("\u{1E}{\"id\":1}\n\u{1E}{\"id\":2}\n\u{1E}{\"id\":3}\n".utf8)
         for body in [Body.jsonSequence(items), .jsonSequence(sequence(items))] {
             let (type, text) = try await sent(body)
@@ -83,7 +83,7 @@ struct StreamBodyTests {
         }
     }
 
-    @Test func frameBodies() async throws {
+    @Test func frameBodiesAreEncoded() async throws {
         let frames: [[UInt8]] = [[1], [], [2, 3]]
         let expected: [UInt8] = [0, 1, 1, 0, 0, 0, 2, 2, 3]
         let prefix = Streams.LengthPrefix.uint16(.bigEndian)
@@ -108,7 +108,7 @@ struct StreamBodyTests {
         #expect(read == many)
     }
 
-    @Test func replayableStreamBodies() throws {
+    @Test func streamBodiesAreReplayableIfTheirElementsAre() throws {
         let canReplay = { (body: Body) in
             guard case .raw(let made, _) = body.content else { return false }
             return made.canReplay
@@ -145,7 +145,7 @@ struct StreamBodyTests {
     // MARK: Sending and receiving at the same time
 
     /// The client sends each line after the response to the previous line.
-    @Test func duplexOverHTTP2() async throws {
+    @Test func duplexWorksOverHTTP2() async throws {
         let scene = try HTTP2Scene { _ in
             .now.head(200, [("content-type", "application/x-ndjson")])
                 .reading(bytes: 9).body("{\"id\":10}\n").reading(bytes: 18).body("{\"id\":20}\n").reading()
@@ -156,7 +156,7 @@ struct StreamBodyTests {
     }
 
     /// The response begins and continues while the body is being sent.
-    @Test func duplexOverHTTP1() async throws {
+    @Test func duplexWorksOverHTTP1() async throws {
         let (gate, server) = (Gate(), try MockServer())
         let answer = MockResponse.status(
             200, [("Content-Type", "application/x-ndjson")], body: Array("{\"id\":10}\n{\"id\":20}\n".utf8))

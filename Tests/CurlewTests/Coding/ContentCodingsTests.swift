@@ -32,8 +32,8 @@ struct ContentCodingsTests {
         let error = #expect(throws: NetworkError.self) { _ = try none.decoder(for: [name]) }
         #expect(error?.kind == .unsupported && error?.phase == .decoding)
         #expect(error?.message.contains("“\(name)”") == true)
-        let told = "\(error?.message ?? "") \(error?.hint ?? "")"
-        #expect(told.contains(library))
+        let text = "\(error?.message ?? "") \(error?.hint ?? "")"
+        #expect(text.contains(library))
     }
 
     @Test(arguments: ["compress", "x-compress", "aws-chunked", "g\nzip", "gzip;q=1"])
@@ -49,7 +49,7 @@ struct ContentCodingsTests {
             ("", []), ("identity", []), (" , ,", []), ("GZip", ["gzip"]), ("gzip, br", ["gzip", "br"]),
             ("\tx-gzip ,identity,\tzstd", ["x-gzip", "zstd"]),
         ] as [(String, [String])])
-    func codingNamesInAField(value: String, names: [String]) {
+    func codingNamesInAFieldAreParsed(value: String, names: [String]) {
         #expect(ContentCodings.names(in: value) == names)
     }
 

@@ -43,13 +43,14 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test(arguments: samples) func decodesWholeAndInPieces(_ sample: Sample) throws {
+    @Test(arguments: samples) func contentIsDecodedWholeAndInPieces(_ sample: Sample) throws {
         for piece in [Int.max / 2, 1, 2, 7, 64] {
             #expect(try Encoded.decode(sample.wire, sample.encoding, piece: piece) == sample.plain)
         }
     }
 
-    @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 1_000_000]) func sizesAroundTheStepSize(_ length: Int) throws {
+    @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 1_000_000])
+    func sizesAroundTheStepSizeAreDecoded(_ length: Int) throws {
         var plain = [UInt8](repeating: 7, count: length)
         for index in stride(from: 0, to: length, by: 3) { plain[index] = UInt8(truncatingIfNeeded: index &* 31) }
         for (format, name) in [(ZlibFormat.gzip, "gzip"), (.zlib, "deflate"), (.raw, "deflate")] {
@@ -59,7 +60,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test func emptyContent() throws {
+    @Test func emptyContentIsDecoded() throws {
         for format in [ZlibFormat.zlib, .raw] {
             #expect(try Encoded.decode(Encoded.deflated([], format), "deflate") == [])
         }
@@ -107,7 +108,7 @@ struct ContentDecoderTests {
         #expect(failure(sample.wire + Array("garbage".utf8), sample.encoding)?.kind == .corruptEncoding)
     }
 
-    @Test func gzipMembersAndPadding() throws {
+    @Test func gzipMembersAndPaddingAreDecoded() throws {
         let member = try Encoded.gzip("one")
         let other = try Encoded.gzip("two")
         for piece in [1, 3, 1000] {
@@ -124,7 +125,7 @@ struct ContentDecoderTests {
         #expect(failure(Encoded.zstd + [0, 0, 0, 0], "zstd")?.kind == .corruptEncoding)
     }
 
-    @Test func zstdFramesAndWindowLimit() throws {
+    @Test func zstdFramesAreDecodedUpToTheWindowLimit() throws {
         let frames = Encoded.zstd + Encoded.skippedZstd + Encoded.emptyZstd + Encoded.zstd
         for piece in [1, 5, 1000] {
             #expect(try Encoded.decode(frames, "zstd", piece: piece) == Encoded.text + Encoded.text)

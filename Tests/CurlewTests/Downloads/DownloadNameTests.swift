@@ -21,7 +21,7 @@ struct DownloadNameTests {
         ("attachment; filename=\"a\\\"b\"", "attachment", "a\"b"), ("attachment", "attachment", nil),
         ("form-data; name=x", "form-data", nil),
     ])
-    func disposition(text: String, type: String, name: String?) throws {
+    func dispositionIsParsed(text: String, type: String, name: String?) throws {
         let disposition = try #require(ResponseHead.ContentDisposition(text))
         #expect(disposition.type == type && disposition.filename == name)
         #expect(disposition.isAttachment == (type != "inline"))
@@ -47,7 +47,7 @@ struct DownloadNameTests {
         ("\u{202E}gpj.exe", "gpj.exe"), ("a\u{200B}b\u{FEFF}", "ab"), ("\u{85}", nil), ("résumé", "résumé"),
         ("…", "…"), ("... ...", nil), ("\u{FFF9}x", "x"),
     ])
-    func safeNames(name: String, safe: String?) { #expect(FileName.safe(name) == safe) }
+    func fileNamesAreMadeSafe(name: String, safe: String?) { #expect(FileName.safe(name) == safe) }
 
     private static func some(_ character: Character, _ count: Int) -> String {
         String(repeating: character, count: count)
@@ -108,13 +108,13 @@ struct DownloadNameTests {
         ("http://h/a/b.zip?x=/c", "b.zip"), ("http://h/", nil), ("http://h", nil), ("http://h/a%2F..%2Fb", "b"),
         ("http://h/a%ffb", "a%ffb"), ("http://h/a/", "a"),
     ])
-    func fileNameOfURLPath(url: String, name: String?) { #expect(FileName.ofPath(of: url) == name) }
+    func fileNameIsTakenFromTheURLPath(url: String, name: String?) { #expect(FileName.ofPath(of: url) == name) }
 
     @Test(arguments: [
         ("a.zip", "a (2).zip"), ("a", "a (2)"), ("a.tar.gz", "a (2).tar.gz"), (".x", ".x (2)"), ("a.b.c", "a.b (2).c"),
         (".tar.gz", ".tar.gz (2)"),
     ])
-    func numberedFileNames(name: String, numbered: String) {
+    func fileNamesAreNumbered(name: String, numbered: String) {
         #expect(FileName.numbered(name, 2) == numbered)
         #expect(FileName.numbered(path: "/x.y/" + name, 2) == "/x.y/" + numbered)
         #expect(FileName.numbered(path: name, 2) == numbered)
@@ -129,7 +129,7 @@ struct DownloadNameTests {
         ("BYTES 0-0/1", ResponseHead.ContentRange(0...0, of: 1)),
         ("bytes */1234", ResponseHead.ContentRange(nil, of: 1234)),
     ])
-    func contentRange(text: String, range: ResponseHead.ContentRange) {
+    func contentRangeIsParsed(text: String, range: ResponseHead.ContentRange) {
         #expect(ResponseHead.ContentRange(text) == range)
         #expect(ResponseHead.ContentRange(range.description) == range)
     }

@@ -8,6 +8,18 @@ import Testing
 
 @testable import Curlew
 
+/// A clock that advances by 100 s with each wait, and not otherwise.
+private final class SlowClock: Clock {
+    private let time = Lock(Duration.zero)
+
+    var now: RecordingClock.Instant { RecordingClock.Instant(offset: time.withLock { $0 }) }
+    var minimumResolution: Duration { .nanoseconds(1) }
+
+    func sleep(until deadline: RecordingClock.Instant, tolerance: Duration?) async throws {
+        time.withLock { $0 += .seconds(100) }
+    }
+}
+
 /// The retries of downloads and of their range fetchers follow the retry policy of the session.
 @Suite(.timeLimit(.minutes(5)))
 struct DownloadRetryTests {
@@ -72,6 +84,87 @@ struct DownloadRetryTests {
         let file = try await session(policy, [refused])
             .download(Request(server.url("/")), to: .file(folder("a")), options: options)
         #expect(isWhole(file) && attempts.withLock { $0 } == 1)
+    }
+
+    /// Three workers: one fails with an error that the others would get too, while their first requests still wait.
+    @Test func permanentErrorStopsAllRangeFetchers() async throws {
+        let (gate, arrived, held, count) = (Gate(), Gate(), Gate(), Lock(0))
+        let server = try server(gate) { $1 }
+        let refused = ClosureInterceptor(scope: .attempt) { request, _, next in
+            guard request.fields[.range]?.hasSuffix("-") == false else { return try await next(request) }
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if number == 3 { arrived.open() }
+            if number == 1 {
+                await arrived.wait()
+                throw NetworkError(.untrusted, phase: .securing, "Another certificate.", request: request)
+            }
+            await held.wait()
+            return try await next(request)
+        }
+        var options = options
+        options.segments = 4
+        let transfer = session(RetryPolicy(limit: 5, backoff: .none, budget: nil), [refused])
+            .downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options).start()
+        while transfer.token.run.download?.fetcher?.isStopped != true { await Task.yield() }
+        held.open()
+        // The front, and the requests that waited.
+        await requests(3, at: server)
+        gate.open()
+        #expect(isWhole(try await transfer.value) && fetches(server) == 2)
+    }
+
+    @Test func rangeFetcherStopsAtAnOpenCircuit() async throws {
+        let (gate, attempts) = (Gate(), Lock(0))
+        let server = try server(gate) { $1 }
+        let broken = ClosureInterceptor(scope: .attempt) { request, _, next in
+            guard request.fields[.range]?.hasSuffix("-") == false else { return try await next(request) }
+            attempts.withLock { $0 += 1 }
+            gate.open()
+            throw NetworkError(.circuitOpen, phase: .preparing, "The circuit is open.", request: request)
+        }
+        let file = try await session(RetryPolicy(limit: 5, backoff: .none, budget: nil), [broken])
+            .download(Request(server.url("/")), to: .file(folder("a")), options: options)
+        #expect(isWhole(file) && attempts.withLock { $0 } == 1)
+    }
+
+    @Test func rangeFetcherStopsIfTheDeadlineLeavesNoTime() async throws {
+        let gate = Gate()
+        let server = try server(gate) { _, _ in
+            gate.open()
+            return MockResponse.status(503).field("Retry-After", "7")
+        }
+        let policy = RetryPolicy(limit: 3, backoff: .none, deadline: .seconds(5), budget: nil)
+        let file = try await session(policy, clock: RecordingClock())
+            .download(Request(server.url("/")), to: .file(folder("a")), options: options)
+        #expect(isWhole(file) && fetches(server) == 1)
+    }
+
+    @Test func rangeFetcherWaitsForConnectivity() async throws {
+        let (gate, attempts, waits) = (Gate(), Lock(0), Lock(0))
+        let server = try server(gate) { _, response in
+            gate.open()
+            return response
+        }
+        let offline = ClosureInterceptor(scope: .attempt) { request, _, next in
+            guard request.fields[.range]?.hasSuffix("-") == false else { return try await next(request) }
+            guard
+                attempts.withLock({ count in
+                    count += 1
+                    return count
+                }) == 1
+            else { return try await next(request) }
+            throw NetworkError(.cannotConnect, phase: .connecting, "No route.", request: request)
+        }
+        var policy = RetryPolicy(limit: 1, backoff: .none, budget: nil)
+        policy.waitsForConnectivity = true
+        let retry = RetryInterceptor(policy, isOfSession: true, connectivity: { waits.withLock { $0 += 1 } })
+        let core = SessionCore(.init { $0.retry = policy }, trust: SystemTrust(), interceptors: [offline], retry: retry)
+        let file = try await Session(core: core)
+            .download(Request(server.url("/")), to: .file(folder("a")), options: options)
+        #expect(isWhole(file) && waits.withLock { $0 } == 1 && attempts.withLock { $0 } > 1)
     }
 
     @Test func rangeFetcherWaitsForRetryAfter() async throws {
@@ -150,6 +243,21 @@ struct DownloadRetryTests {
         #expect(error?.kind == .connectionLost && error?.resumeToken != nil)
         // The budget starts with ten retries and regains one in a second.
         #expect((11...20).contains(server.requestCount))
+    }
+
+    /// Each wait takes 100 s by the session's clock.
+    @Test func deadlineOfADownloadIsMeasuredByTheClockOfTheSession() async throws {
+        let body = body
+        let server = try MockServer { request in
+            RangeResource(body, tag: "\"1\"").response(to: request).fault(.close, at: .body(1000))
+        }
+        let policy = RetryPolicy(
+            limit: 9, backoff: RetryPolicy.Backoff(first: .seconds(1)), deadline: .seconds(60), budget: nil)
+        let error = await #expect(throws: NetworkError.self) {
+            try await session(policy, clock: SlowClock())
+                .download(Request(server.url("/")), to: .file(folder("a")))
+        }
+        #expect(error?.hint?.contains("`deadline`") == true && server.requestCount == 2)
     }
 
     @Test func downloadWaitsByTheClockAndTheChanceOfTheSession() async throws {

@@ -84,7 +84,7 @@ struct FullDiskTests {
     }
 
     /// The reports of a store, until it has drained or sent two of them.
-    private func told(_ store: TransferStore) async -> [String] {
+    private func reports(_ store: TransferStore) async -> [String] {
         var names: [String] = []
         for await report in store.reports {
             switch report {
@@ -125,7 +125,7 @@ struct FullDiskTests {
             let store = try await TransferStore(at: disk + "/store")
             #expect(store.downloads.map(\.state) == [.finished, .failed, .waiting])
             #expect(store.downloads.first?.path == disk + "/a" && DiskFile.identity(of: disk + "/a")?.size == 30_000)
-            #expect(await told(store) == ["finished a", "failed b"])
+            #expect(await reports(store) == ["finished a", "failed b"])
             await expectFull(store, server.url, disk + "/d")
             let again = try #require(await store.reattach(session).last)
             let error = await failure { () async throws(NetworkError) in try await again.transfer.value }
@@ -136,7 +136,7 @@ struct FullDiskTests {
 
         // The next process gets the same reports, and resumes the rest once the disk has space.
         let store = try await TransferStore(at: disk + "/store")
-        #expect(await told(store) == ["finished a", "failed b"])
+        #expect(await reports(store) == ["finished a", "failed b"])
         DiskFile.remove(disk + "/filler")
         let again = try #require(await store.reattach(session).first)
         #expect(try await again.transfer.value.bytes == 40_000 && again.record.userInfo["name"] == "c")

@@ -73,7 +73,7 @@ struct RangeRequestTests {
         }
     }
 
-    @Test func wholeResponsesAndRefusals() {
+    @Test func wholeResponsesAndRefusalsAreRecognised() {
         #expect(rangeRequest.answer(head(.ok), isEncoded: true) == .whole)
         #expect(rangeRequest.answer(head(.notFound), isEncoded: false) == .error)
         let whole = RangeRequest(offset: 0, validator: nil, total: nil)
@@ -84,7 +84,7 @@ struct RangeRequestTests {
 
     // MARK: Validators
 
-    @Test func strongValidators() {
+    @Test func strongValidatorsAreChosen() {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         let later = "Sun, 06 Nov 1994 08:49:38 GMT"
         #expect(ResumeToken.Validator(head(.ok, [.etag: "\"a\""])) == .tag("\"a\""))

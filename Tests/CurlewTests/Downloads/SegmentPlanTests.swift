@@ -75,7 +75,7 @@ import Testing
         #expect(plan.storedRanges == [500..<650] && plan.storedBehindFront == 150)
     }
 
-    @Test func pieceSizes() {
+    @Test func pieceSizesGrowWithTheFile() {
         #expect(SegmentPlan.piece(of: 1 << 20, for: 4, smallest: 1 << 20) == 1 << 20)
         #expect(SegmentPlan.piece(of: 64 << 20, for: 4, smallest: 1 << 20) == 2 << 20)
         #expect(SegmentPlan.piece(of: 1 << 40, for: 4, smallest: 1 << 20) == 32 << 20)

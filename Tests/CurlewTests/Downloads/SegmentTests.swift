@@ -83,7 +83,7 @@ struct SegmentTests {
     }
 
     @Test(arguments: [nil, "W/\"1\""])
-    func oneConnectionWithoutStrongValidator(_ tag: String?) async throws {
+    func oneConnectionIsUsedWithoutStrongValidator(_ tag: String?) async throws {
         gate.open()
         let server = try server(tag: tag)
         #expect(
@@ -91,7 +91,7 @@ struct SegmentTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test func oneConnectionWithBandwidthLimitOfTheRequest() async throws {
+    @Test func oneConnectionIsUsedWithBandwidthLimitOfTheRequest() async throws {
         gate.open()
         let server = try server()
         var request = Request(server.url("/"))

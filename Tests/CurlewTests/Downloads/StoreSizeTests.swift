@@ -40,11 +40,11 @@ struct StoreSizeTests {
         #expect(await store.reattach(session).count == count / 2)
         #expect(await store.reattach(session).count == count / 2)
         #expect(await gate.waitUntilReached())
-        var told = 0
+        var reported = 0
         for await report in store.reports {
             guard case .failed = report else { break }
-            told += 1
-            if told == count / 2 { break }
+            reported += 1
+            if reported == count / 2 { break }
         }
         await store.close()
         #expect(store.downloads.count <= count / 2 + 1)
@@ -112,8 +112,8 @@ struct StoreSizeTests {
             #expect(table.count == model.count)
             if let index, index < model.count { #expect(table.find(model[index].id) == model[index]) }
         }
-        #expect(table.all() == model && table.find("nobody") == nil)
-        table.remove("nobody")
+        #expect(table.all() == model && table.find("unknown") == nil)
+        table.remove("unknown")
         #expect(RecordTable(model).slots(from: 0, atMost: 5) == Array(model.prefix(5)))
     }
 }

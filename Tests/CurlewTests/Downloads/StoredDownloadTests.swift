@@ -60,22 +60,22 @@ import Testing
         request.options.retry = RetryPolicy.never
         let store = try await open()
         let stored = try await store.download(request, on: session, to: .file(folder("a")))
-        var told: [TransferStore.Download.State] = []
+        var reported: [TransferStore.Download.State] = []
         var resumedFrom: Int64?
         for await report in store.reports {
             switch report {
             case .failed(let record):
-                told.append(record.state)
+                reported.append(record.state)
                 #expect(record.id == stored.id && record.attempts == 1)
                 let again = try #require(await store.retry(record.id, on: session))
                 #expect(try await store.retry(record.id, on: session) == nil)
                 resumedFrom = try await again.transfer.value.resumedFrom
-            case .finished(let record): told.append(record.state)
+            case .finished(let record): reported.append(record.state)
             case .drained: break
             }
             if case .drained = report { break }
         }
-        #expect(told == [.failed, .finished] && resumedFrom == 100_000)
+        #expect(reported == [.failed, .finished] && resumedFrom == 100_000)
         #expect(folder.bytes("a") == body.bytes && store.downloads.isEmpty)
         #expect(try await store.retry(stored.id, on: session) == nil)
     }
@@ -111,16 +111,16 @@ import Testing
         let store = try await open()
         let stored = try await store.download(
             Request(server.url("/a")), on: session, to: .file(folder("a")), expecting: .sha256("nonsense"))
-        var told = 0
+        var reported = 0
         for await report in store.reports {
             guard case .failed(let record) = report else { break }
-            told += 1
+            reported += 1
             #expect(record.id == stored.id && record.attempts == 0)
-            if told == 3 { continue }
+            if reported == 3 { continue }
             let again = try #require(await store.retry(record.id, on: session))
             _ = try? await again.transfer.value
         }
-        #expect(told == 3 && store.downloads.isEmpty)
+        #expect(reported == 3 && store.downloads.isEmpty)
     }
 
     /// A journal with a valid checksum may have any numbers.

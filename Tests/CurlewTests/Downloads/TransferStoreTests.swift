@@ -64,9 +64,9 @@ import Testing
         #expect(
             await failure { () async throws(NetworkError) in try await stored.transfer.value }?.kind
                 == .unacceptableStatus)
-        let told = await reports(store)
-        guard case .failed(let record) = told.first, told.count == 1 else {
-            Issue.record("\(told)")
+        let received = await reports(store)
+        guard case .failed(let record) = received.first, received.count == 1 else {
+            Issue.record("\(received)")
             return
         }
         #expect(record.failure?.contains("unacceptable_status") == true, "\(record)")
@@ -96,10 +96,10 @@ import Testing
         let store = try await open()
         let stored = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
         for await progress in stored.transfer.progress where progress.received >= 100_000 { break }
-        let told = Task { await reports(store) }
+        let received = Task { await reports(store) }
         await store.close()
         gate.open()
-        #expect(await told.value.isEmpty)
+        #expect(await received.value.isEmpty)
         #expect(await failure { () async throws(NetworkError) in try await stored.transfer.value }?.kind == .cancelled)
         await #expect(throws: NetworkError.self) {
             try await store.download(Request(server.url("/b")), on: session, to: .file(folder("b")))
@@ -138,7 +138,7 @@ import Testing
         await resting.transfer.cancel(producingResumeToken: true)
         #expect(folder.names.count == 3)
         try await store.remove(resting.id)
-        try await store.remove("nobody")
+        try await store.remove("unknown")
         gate.open()
         #expect(folder.names == ["store"] && store.downloads.isEmpty)
         #expect(await reports(store).isEmpty)
@@ -219,11 +219,11 @@ import Testing
         }
         var first: TransferStore.Reports.Iterator? = store.reports.makeAsyncIterator()
         let second = store.reports.makeAsyncIterator()
-        let told = await first?.next()
-        #expect(await second.next() != told)
+        let report = await first?.next()
+        #expect(await second.next() != report)
         // The first reader goes away before it asks for the next report, so that its report is delivered again.
         first = nil
-        #expect(await second.next() == told)
+        #expect(await second.next() == report)
         #expect(await second.next() == .drained)
         #expect(store.downloads.isEmpty)
     }

@@ -22,7 +22,7 @@ struct LocalizedErrorTests {
         #expect((error as? any LocalizedError)?.recoverySuggestion == suggestion, sourceLocation: location)
     }
 
-    @Test func networkErrors() {
+    @Test func networkErrorsShowMessageAndHint() {
         let request = Request(.post, "https://u:pw@h/?token=s3cret", fields: ["Authorization": "Bearer s3cret"])
         let error = NetworkError(
             .connectionLost, phase: .sending, "The line\nis gone.", hint: "Look\tthere.", request: request)
@@ -30,13 +30,13 @@ struct LocalizedErrorTests {
         expect(NetworkError(.cancelled, phase: .queued, "Stopped."), "Stopped.")
     }
 
-    @Test func apiErrors() {
+    @Test func apiErrorsShowTheMessageOfTheNetworkError() {
         let below = NetworkError(.unacceptableStatus, phase: .validating, "The server answered 422.", hint: "Ask anew.")
         expect(APIError<String>.failed(below), "The server answered 422.", "Ask anew.")
         expect(APIError<String>.rejected("s3cret", below), "The server answered 422.", "Ask anew.")
     }
 
-    @Test func errorsOfCauses() {
+    @Test func errorsOfCausesShowMessageAndHint() {
         expect(TrustFailure(.pin, "No key is pinned.", hint: "Pin one."), "No key is pinned.", "Pin one.")
         expect(
             TrustFailure.InvalidPolicy("It is no certificate.", hint: "Give PEM."), "It is no certificate.", "Give PEM."
@@ -52,7 +52,7 @@ struct LocalizedErrorTests {
             "Check id and secret, or try another proof (.body).")
     }
 
-    @Test func testingErrors() throws {
+    @Test func testingErrorsShowTheirDescription() throws {
         let server = try MockServer { _ in .text("x") }
         var options = MockServer.Options()
         options.port = server.port

@@ -33,7 +33,7 @@ struct NetworkErrorTests {
         #expect(NetworkError(.cancelled, phase: .queued, "").isCancellation)
     }
 
-    @Test func copiesWithChangedMembers() {
+    @Test func copiesKeepUnchangedMembers() {
         let plain = NetworkError(.connectionLost, phase: .sending, "Gone.", engineCode: 55)
         #expect(plain.with().description == plain.description)
         let changed = plain.with(
@@ -126,7 +126,7 @@ struct NetworkErrorTests {
     ]
 
     @Test(arguments: exitCodeRows)
-    func exitCodes(kind: NetworkError.Kind, status: Status?, code: Int32) {
+    func exitCodesFollowKindAndStatus(kind: NetworkError.Kind, status: Status?, code: Int32) {
         let error = NetworkError(kind, phase: .waiting, "", response: status.map { ResponseHead(status: $0) })
         #expect(error.exitCode == code)
         #expect(error.code == "curlew.\(kind.rawValue).waiting")

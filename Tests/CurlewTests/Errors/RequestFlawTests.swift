@@ -33,7 +33,7 @@ struct RequestFlawTests {
         ("http://h:0/", .port), ("http://h:70000/", .port), ("http://h:x/", .port),
     ]
 
-    @Test(arguments: rows.indices) func flawsOfURLs(_ index: Int) async throws {
+    @Test(arguments: rows.indices) func flawsOfURLsAreReported(_ index: Int) async throws {
         let (url, flaw) = Self.rows[index]
         try await expect(flaw) { try Request(url).validated() }
         try await expect(flaw) { try await Session().data(for: Request(url)) }
@@ -48,7 +48,7 @@ struct RequestFlawTests {
         for (reason, flaw) in reasons { #expect(reason.flaw == flaw, "\(reason)") }
     }
 
-    @Test func flawsOfRequests() async throws {
+    @Test func flawsOfRequestsAreReported() async throws {
         let long = String(repeating: "x", count: 3)
         var invalid: [(Request, Flaw)] = [
             (Request(Method("G ET"), "http://h/"), .method), (Request(.connect, "http://h/"), .method),
@@ -73,7 +73,7 @@ struct RequestFlawTests {
 
     // MARK: Sessions, clients and downloads
 
-    @Test func flawsOfConfigurationsAndInterceptors() async throws {
+    @Test func flawsOfConfigurationsAndInterceptorsAreReported() async throws {
         try await expect(.configuration) { try Session.Configuration { $0.limits.connections = 0 }.validate() }
         try await expect(.configuration) { try await Session { $0.limits.connections = 0 }.data(for: "http://h/") }
         let interceptors: [any Interceptor] = [
@@ -94,7 +94,7 @@ struct RequestFlawTests {
         try await expect(.scheme) { try await client.clientCredentials() }
     }
 
-    @Test func flawsOfClients() async throws {
+    @Test func flawsOfClientsAreReported() async throws {
         let queried = "https://h/?q"
         try await expect(.url) { try BaseURL(queried) }
         let api = Client(try BaseURL("https://h/v1/", joining: .joined))
@@ -112,7 +112,7 @@ struct RequestFlawTests {
         try await expect(.usage) { for try await _ in transfer.bytes {} }
     }
 
-    @Test func flawsOfCredentialsAndSignatures() async throws {
+    @Test func flawsOfCredentialsAndSignaturesAreReported() async throws {
         let folder = try Folder()
         folder.write("netrc", Array("machine h login \"a".utf8))
         var request: Request = "http://127.0.0.1:1/"
@@ -129,7 +129,7 @@ struct RequestFlawTests {
         }
     }
 
-    @Test func flawsOfDownloads() async throws {
+    @Test func flawsOfDownloadsAreReported() async throws {
         let folder = try Folder()
         let session = Session()
         let file = DownloadDestination.file(folder("a"))
@@ -142,7 +142,7 @@ struct RequestFlawTests {
 
     // MARK: Errors made by users
 
-    @Test func flawsOfErrorsMadeByUsers() {
+    @Test func flawsOfErrorsMadeByUsersAreKept() {
         let plain = NetworkError(.invalidRequest, phase: .preparing, "No.")
         #expect(plain.requestFlaw == .other && plain.with(attempts: 2).requestFlaw == .other)
         let own = NetworkError(

@@ -144,9 +144,21 @@ struct EventSourceTests {
         let empty = try EventSourceScene([.events("")])
         let silence = await empty.read(empty.source(attempts: 2)).1
         #expect(silence?.kind == .connectionLost && silence?.attempts == 2 && empty.server.requests.count == 2)
-        let nobody = Client("http://127.0.0.1:1", session: Session())
-        let once = nobody.eventSource("x", reconnection: scene.reconnection(attempts: 1))
+        let unreachable = Client("http://127.0.0.1:1", session: Session())
+        let once = unreachable.eventSource("x", reconnection: scene.reconnection(attempts: 1))
         #expect(await scene.read(once).1?.kind == .cannotConnect)
+    }
+
+    /// The session would send each of the two attempts three times.
+    @Test func retriesOfTheSessionDoNotMultiplyWithReconnections() async throws {
+        let scene = try EventSourceScene([.text("", status: 503)])
+        let policy = RetryPolicy(limit: 2, backoff: .none, budget: nil)
+        let api = Client(try BaseURL(scene.server.url("/")), session: Session { $0.retry = policy })
+        let source = api.eventSource("events", reconnection: scene.reconnection(attempts: 2))
+        #expect(await scene.read(source).1?.attempts == 2 && scene.server.requestCount == 2)
+        let patient = api.eventSource(
+            "events", options: .retry(policy), reconnection: scene.reconnection(attempts: 1))
+        #expect(await scene.read(patient).1?.kind == .unacceptableStatus && scene.server.requestCount == 5)
     }
 
     @Test func bodiesAreResentOnReconnection() async throws {

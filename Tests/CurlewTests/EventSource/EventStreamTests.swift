@@ -40,7 +40,7 @@ struct EventStreamTests {
         #expect(events("data: YHOO\ndata: +2\ndata: 10\n\n") == [ServerSentEvent(data: "YHOO\n+2\n10")])
     }
 
-    @Test func fourBlocksExample() {
+    @Test func fourBlocksExampleIsParsed() {
         let text = ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"
         #expect(
             events(text) == [
@@ -50,7 +50,7 @@ struct EventStreamTests {
         #expect(data(String(text.dropLast())) == ["first event", "second event"], "an incomplete event is dropped")
     }
 
-    @Test func emptyData() {
+    @Test func emptyDataIsDelivered() {
         #expect(data("data\n\ndata\ndata\n\ndata:\n") == ["", "\n"])
     }
 
@@ -84,20 +84,20 @@ struct EventStreamTests {
         #expect(data("data:\0\n\n\n\n") == ["\0"])
     }
 
-    @Test func lineEnds() {
+    @Test func lineEndsAreRecognised() {
         #expect(data("data:test\r\ndata\ndata:test\r\n\r\n") == ["test\n\ntest"])
         #expect(data("data:1\r\rdata:2\r\n\r\ndata:3\n\ndata:4\n\rdata:5\r\n\n") == ["1", "2", "3", "4", "5"])
         #expect(data("data:1\u{85}\u{2028}\u{B}\u{C}\n\n") == ["1\u{85}\u{2028}\u{B}\u{C}"])
     }
 
-    @Test func eventTypes() {
+    @Test func eventTypesAreParsed() {
         let read = events("event:test\ndata:x\n\ndata:x\n\nevent: \ndata:y\n\nevent:a\nevent:b\ndata\n\n")
         #expect(read.map(\.type) == ["test", "message", "message", "b"])
         #expect(
             events("event:lost\n\ndata:x\n\n").map(\.type) == ["message"], "without data, the type is dropped")
     }
 
-    @Test func eventIDs() throws {
+    @Test func eventIDsAreKept() throws {
         let read = events("id: 1\ndata:a\n\ndata:b\n\nid:a\0b\ndata:c\n\nid\ndata:d\n\nid: … \ndata:e\n\n")
         #expect(read.map(\.id) == ["1", "1", "1", "", "… "])
         #expect(try parsed("id:5\n\n").lastEventID == "5", "the ID of a block without data is kept")
@@ -112,7 +112,7 @@ struct EventStreamTests {
         #expect(events("id:5\nid:\(most)b\ndata:x\n\n").map(\.id) == ["5"])
     }
 
-    @Test func reconnectionTimes() throws {
+    @Test func reconnectionTimesAreParsed() throws {
         #expect(try parsed("retry:3000\nretry:1000x\n").reconnectionTime == .seconds(3))
         #expect(try parsed("retry:03000\n").reconnectionTime == .seconds(3), "valid as soon as its line is complete")
         for text in ["retry\n", "retry:\n", "retry: -1\n", "retry:1.5\n", "retry:１\n", "retry:  1\n", "retry:1"] {
@@ -146,7 +146,7 @@ struct EventStreamTests {
 
     private struct Price: Decodable, Equatable, Sendable { var cents: Int }
 
-    @Test func data() throws {
+    @Test func dataOfAnEventIsDecoded() throws {
         let event = ServerSentEvent(type: "price", data: "{\"cents\":\n 7}")
         #expect(try event.decode(Price.self) == Price(cents: 7))
         let error = #expect(throws: NetworkError.self) {
@@ -221,7 +221,7 @@ struct EventStreamTests {
         #expect(dumped.contains("tick (6 bytes)") && !dumped.contains("secret"))
     }
 
-    @Test func leadingDotSerializersWithEndMarkerAndLimit() throws {
+    @Test func leadingDotSerializersAcceptEndMarkerAndLimit() throws {
         func read<S: StreamSerializer>(_ serializer: S, _ text: String) throws -> [S.Element] {
             var state = try serializer.begin(ResponseHead(status: .ok))
             return try serializer.decode(ByteChunk(Array(text.utf8)), &state) + serializer.decode(nil, &state)

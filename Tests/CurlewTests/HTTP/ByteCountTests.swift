@@ -17,7 +17,7 @@ struct ByteCountTests {
     ]
 
     @Test(arguments: descriptionRows)
-    func descriptions(count: ByteCount, text: String) {
+    func descriptionsUseBinaryUnits(count: ByteCount, text: String) {
         #expect(count.description == text)
     }
 
@@ -32,7 +32,7 @@ struct ByteCountTests {
         #expect(count.bytes == bytes)
     }
 
-    @Test func comparableAndCodableAsANumber() throws {
+    @Test func byteCountIsComparableAndCodedAsANumber() throws {
         #expect(ByteCount.kibibytes(1) < .mebibytes(1))
         let data = try JSONEncoder().encode([ByteCount.kibibytes(1)])
         #expect(String(decoding: data, as: UTF8.self) == "[1024]")
@@ -48,7 +48,7 @@ struct DurationSecondsTests {
     ]
 
     @Test(arguments: briefRows)
-    func briefDescriptions(duration: Duration, text: String) {
+    func briefDescriptionsUseTheFittingUnit(duration: Duration, text: String) {
         #expect(duration.brief == text)
     }
 
@@ -57,14 +57,14 @@ struct DurationSecondsTests {
     ]
 
     @Test(arguments: untrustedRows)
-    func untrustedSeconds(seconds: Double, duration: Duration?) {
+    func untrustedSecondsAreBounded(seconds: Double, duration: Duration?) {
         #expect(Duration(untrustedSeconds: seconds) == duration)
     }
 }
 
 @Suite("ByteSet, escaping and shortening")
 struct ByteSetTests {
-    @Test func membership() {
+    @Test func membershipIsTested() {
         let set = ByteSet("az?é")
         #expect(set.contains(0x61) && set.contains(0x3F) && !set.contains(0x62) && !set.contains(0xC3))
         #expect(set.union(.digits).containsAll(of: "a0?"))
@@ -75,7 +75,7 @@ struct ByteSetTests {
         ("plain é", "plain é"), ("a\r\nb\t", "a\\r\\nb\\t"), ("\u{1B}[2J", "\\u{1B}[2J"), ("\u{202E}x", "\\u{202E}x"),
         ("\u{85}", "\\u{0085}"),
     ])
-    func escaping(text: String, escaped: String) {
+    func controlCharactersAreEscaped(text: String, escaped: String) {
         #expect(text.escapingControls == escaped)
     }
 
@@ -83,11 +83,11 @@ struct ByteSetTests {
         ("", 3, ""), ("abc", 3, "abc"), ("abcd", 3, "abc"), ("a", 0, ""), ("\r\n\r\n", 3, "\r\n\r"),
         ("e\u{301}\u{302}\u{303}x", 3, "e\u{301}\u{302}"), ("👩‍👩‍👧", 1, "👩"),
     ])
-    func shortening(text: String, count: Int, shortened: String) {
+    func textsAreShortened(text: String, count: Int, shortened: String) {
         #expect(Array(text.shortened(to: count).utf8) == Array(shortened.utf8))
     }
 
-    @Test func httpVersions() {
+    @Test func httpVersionsAreParsedAndDescribed() {
         #expect(ResponseHead.HTTPVersion(rawValue: "HTTP/2.0") == .http2)
         #expect(ResponseHead.HTTPVersion(rawValue: "HTTP/3.0") == .http3)
         #expect("\(ResponseHead.HTTPVersion.http1_1) \(ResponseHead.HTTPVersion.http1_0)" == "HTTP/1.1 HTTP/1.0")

@@ -11,7 +11,7 @@ import Testing
     @Test(arguments: [
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
     ])
-    func rfc9110Formats(text: String) {
+    func rfc9110FormatsAreParsed(text: String) {
         #expect(HTTPDate(text)?.seconds == 784_111_777)
         #expect(HTTPDate(text)?.description == "Sun, 06 Nov 1994 08:49:37 GMT")
     }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct HeaderChangesTests {
-    @Test func dictionaryLiterals() {
+    @Test func dictionaryLiteralsSetAndRemoveFields() {
         let value: String? = nil
         let changes: HeaderChanges = [
             "X-Trace": 7, .accept: "a/b", "x-many": "1", "X-Many": "2", .acceptLanguage: nil, .referer: value,
@@ -21,7 +21,7 @@ struct HeaderChangesTests {
     }
 
     /// RQ-28: nil removes a field.
-    @Test func settingAndRemoving() {
+    @Test func settingNilRemovesAField() {
         var changes: HeaderChanges = [:]
         changes[.accept] = "a"
         changes.append(.accept, "b")
@@ -39,7 +39,7 @@ struct HeaderChangesTests {
     }
 
     /// RQ-24, RQ-39: the changes nearer to the call override the others; unset fields are inherited.
-    @Test func merging() {
+    @Test func mergingPrefersTheNearerChanges() {
         let far: HeaderChanges = [.accept: "far", "X-Far": "1", .referer: nil, "X-Both": "far"]
         let near: HeaderChanges = [.accept: "near", "X-Far": nil, .referer: "r"]
         let merged = far.merging(near)
@@ -101,7 +101,7 @@ struct OptionLayerTests {
     }
 
     /// HS-19: options can be encoded and decoded.
-    @Test func coding() throws {
+    @Test func optionsAreEncodedAndDecoded() throws {
         let options: Request.Options = [
             .timeouts(Timeouts(idle: nil)), .timeout(.milliseconds(1500)), .priority(.high), .label("x"),
             .responseLimit(.kibibytes(3)),

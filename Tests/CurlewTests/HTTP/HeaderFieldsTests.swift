@@ -30,7 +30,7 @@ struct HeaderFieldsTests {
         #expect(fields.map(\.description) == ["a: 1", "C: 4", "D: 5"])
     }
 
-    @Test func appendingRemovingAndMerging() {
+    @Test func fieldsAreAppendedRemovedAndMerged() {
         var fields = HeaderFields()
         fields.append("A", "1")
         fields.append("A", "2")
@@ -53,7 +53,7 @@ struct HeaderFieldsTests {
         ("", true), ("a\tb c", true), ("é", true), ("a\r\nB: c", false), ("\u{0}", false), ("\u{1B}", false),
         ("\u{7F}", false), ("a\n", false),
     ])
-    func valueValidity(value: String, isValid: Bool) {
+    func valueValidityIsChecked(value: String, isValid: Bool) {
         #expect(HeaderFields.isValidValue(value) == isValid)
     }
 

@@ -12,7 +12,7 @@ struct HeaderNameTests {
         ("Accept", "accept", true), ("X-Trace-Identifier", "x-trace-identifieR", true), ("A", "B", false),
         ("Accept", "Accepts", false), ("@", "`", false), ("[", "{", false), ("É", "é", false),
     ])
-    func equality(left: String, right: String, isEqual: Bool) {
+    func equalityIgnoresASCIICase(left: String, right: String, isEqual: Bool) {
         #expect((HeaderName(left) == HeaderName(right)) == isEqual)
         #expect((HeaderName(left) != HeaderName(right)) == !isEqual)
         #expect(Set([HeaderName(left), HeaderName(right)]).count == (isEqual ? 1 : 2))
@@ -27,7 +27,7 @@ struct HeaderNameTests {
     }
 
     @Test(arguments: [("Accept", true), ("", false), ("A B", false), ("A:", false), ("Ä", false), ("A\n", false)])
-    func validity(text: String, isValid: Bool) {
+    func validityRequiresAToken(text: String, isValid: Bool) {
         #expect(HeaderName(text).isValid == isValid)
     }
 
@@ -38,17 +38,17 @@ struct HeaderNameTests {
         ("PRIVATE-TOKEN", true), ("X-Goog-Api-Key", true), ("Ocp-Apim-Subscription-Key", true), ("X-Signature", true),
         ("X-Hub-Signature-256", true), ("Stripe-Signature", false), ("X-Sign", false),
     ])
-    func sensitivity(text: String, isSensitive: Bool) {
+    func sensitivityFollowsTheName(text: String, isSensitive: Bool) {
         #expect(HeaderName(text).isSensitive == isSensitive)
     }
 
-    @Test func registeredNames() {
+    @Test func registeredNamesHaveTheirSpelling() {
         #expect(HeaderName.wwwAuthenticate.rawValue == "WWW-Authenticate")
         #expect(HeaderName.etag.rawValue == "ETag")
         #expect(HeaderName.contentType == "content-type")
     }
 
-    @Test func codableAsAString() throws {
+    @Test func headerNameIsCodedAsAString() throws {
         let data = try JSONEncoder().encode([HeaderName.accept])
         #expect(String(decoding: data, as: UTF8.self) == #"["Accept"]"#)
         #expect(try JSONDecoder().decode([HeaderName].self, from: data) == ["ACCEPT"])

@@ -14,7 +14,7 @@ struct MediaTypeFilesTests {
         ("é.svg", "image/svg+xml"), ("a.mp4", "video/mp4"),
         ("a.docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"), ("a.txt", "text/plain"),
     ])
-    func mediaTypesByFileExtension(_ name: String, _ type: String) {
+    func mediaTypeFollowsTheFileExtension(_ name: String, _ type: String) {
         #expect(MediaType(forFile: name).description == type)
     }
 

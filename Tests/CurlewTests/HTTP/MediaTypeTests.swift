@@ -49,7 +49,7 @@ struct MediaTypeTests {
         #expect(MediaType.any.isAny && ("*/*;q=0.1" as MediaType).isAny && !("a/*" as MediaType).isAny)
     }
 
-    @Test func codableAsAString() throws {
+    @Test func mediaTypeIsCodedAsAString() throws {
         let types: [MediaType] = [.problem, .form, .propertyList, .text, .octetStream]
         let data = try JSONEncoder().encode(types)
         #expect(try JSONDecoder().decode([MediaType].self, from: data) == types)

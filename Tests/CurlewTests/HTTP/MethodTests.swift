@@ -16,7 +16,7 @@ struct MethodTests {
     ]
 
     @Test(arguments: rows)
-    func properties(method: Method, text: String, isSafe: Bool, isIdempotent: Bool) {
+    func propertiesFollowTheMethod(method: Method, text: String, isSafe: Bool, isIdempotent: Bool) {
         #expect(method.rawValue == text)
         #expect("\(method)" == text)
         #expect(method.isSafe == isSafe)
@@ -26,7 +26,7 @@ struct MethodTests {
     }
 
     @Test(arguments: ["", "GET ", "GE T", "GET\r\n", "GÉT", "A:B", "A/B", "A\u{7F}"])
-    func invalidMethods(text: String) {
+    func invalidMethodsAreRecognised(text: String) {
         #expect(!Method(text).isValid)
     }
 
@@ -34,7 +34,7 @@ struct MethodTests {
         #expect(Method("!#$%&'*+-.^_`|~09azAZ").isValid)
     }
 
-    @Test func codableAsAString() throws {
+    @Test func methodIsCodedAsAString() throws {
         let data = try JSONEncoder().encode([Method.get])
         #expect(String(decoding: data, as: UTF8.self) == #"["GET"]"#)
         #expect(try JSONDecoder().decode([Method].self, from: data) == [.get])

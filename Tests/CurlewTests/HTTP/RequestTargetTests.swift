@@ -62,7 +62,7 @@ struct RequestTargetTests {
         #expect(try RequestTarget(target.text) == target)
     }
 
-    @Test func components() throws {
+    @Test func componentsAreParsed() throws {
         let target = try RequestTarget("HTTPS://u:p@Bücher.example:8443/a b?c=d#e")
         #expect(target.scheme == .https)
         #expect(target.host == "xn--bcher-kva.example")
@@ -199,7 +199,7 @@ struct RedactionTests {
         ("https://h/a;token=SECRET://u@x/b", "https://h/a;token=<redacted>//x/b"),
         ("https://h/a;token=SECRET/b;SECRET;?x", "https://h/a;token=<redacted>/b;<redacted>;?<redacted>"),
     ])
-    func redactedURLs(text: String, shown: String) {
+    func urlsAreRedacted(text: String, shown: String) {
         #expect(redactedURL(text) == shown)
     }
 
@@ -217,7 +217,7 @@ struct RedactionTests {
         #expect(!"\(Request(text))".contains("SECRET"))
     }
 
-    @Test func hostNameKeysAndAddresses() {
+    @Test func hostNameKeysAndAddressesAreNormalised() {
         let keys = [
             "Example.TEST.": "example.test", "bücher.test": "xn--bcher-kva.test", "0:0::1": "::1",
             "10.0.0.1": "10.0.0.1",

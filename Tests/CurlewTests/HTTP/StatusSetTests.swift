@@ -23,7 +23,9 @@ struct StatusSetTests {
     ]
 
     @Test(arguments: rows)
-    func membershipAndDescription(set: StatusSet, description: String, members: [Int], others: [Int]) throws {
+    func membershipAndDescriptionFollowTheRanges(set: StatusSet, description: String, members: [Int], others: [Int])
+        throws
+    {
         #expect(set.description == description)
         #expect(members.allSatisfy { set.contains(Status($0)) })
         #expect(!others.contains { set.contains(Status($0)) })
@@ -31,7 +33,7 @@ struct StatusSetTests {
         #expect(try JSONDecoder().decode(StatusSet.self, from: data) == set)
     }
 
-    @Test func equalSetsFromDifferentRanges() throws {
+    @Test func equalSetsMayHaveDifferentRanges() throws {
         #expect([200, 202, 201] as StatusSet == StatusSet(200...202))
         let text = Data("[[304,304],[250,299],[200,260]]".utf8)
         #expect(try JSONDecoder().decode(StatusSet.self, from: text) == .success.inserting(304))

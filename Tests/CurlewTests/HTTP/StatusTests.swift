@@ -15,7 +15,7 @@ struct StatusTests {
     ]
 
     @Test(arguments: kindRows)
-    func kinds(status: Status, kind: Status.Kind) {
+    func kindsFollowTheCode(status: Status, kind: Status.Kind) {
         #expect(status.kind == kind)
         #expect(status.isSuccess == (kind == .successful))
     }
@@ -27,7 +27,7 @@ struct StatusTests {
     ]
 
     @Test(arguments: descriptionRows)
-    func descriptions(status: Status, code: Int, text: String) {
+    func descriptionsContainCodeAndReason(status: Status, code: Int, text: String) {
         #expect(status.code == code)
         #expect(status.description == text)
     }
@@ -39,7 +39,7 @@ struct StatusTests {
         #expect(Status(451) == .unavailableForLegalReasons)
     }
 
-    @Test func comparableAndCodableAsANumber() throws {
+    @Test func statusIsComparableAndCodedAsANumber() throws {
         #expect(Status.ok < .notFound)
         let data = try JSONEncoder().encode([Status.ok])
         #expect(String(decoding: data, as: UTF8.self) == "[200]")

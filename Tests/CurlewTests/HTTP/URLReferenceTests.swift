@@ -35,7 +35,7 @@ struct URLReferenceTests {
     ]
 
     @Test(arguments: normalExamples + abnormalExamples)
-    func rfc3986Examples(reference: String, expected: String) throws {
+    func rfc3986ExamplesAreResolved(reference: String, expected: String) throws {
         #expect(try resolve(reference) == expected)
     }
 
@@ -82,12 +82,12 @@ struct URLReferenceTests {
     ]
 
     @Test(arguments: otherRows.indices)
-    func otherReferences(index: Int) throws {
+    func otherReferencesAreResolved(index: Int) throws {
         let (base, reference, expected) = Self.otherRows[index]
         #expect(try resolve(reference, base) == expected)
     }
 
-    @Test func components() {
+    @Test func componentsAreSplit() {
         let whole = URLReference("s:/p#f?g")
         #expect(whole.scheme.map(Array.init) == Array("s".utf8) && whole.authority == nil && whole.query == nil)
         #expect(whole.fragment.map(Array.init) == Array("f?g".utf8))

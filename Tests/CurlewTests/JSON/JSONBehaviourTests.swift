@@ -149,7 +149,7 @@ struct JSONBehaviourTests {
     }
 
     @Test("allKeys: in the order of the text, without duplicates (Foundation: in any order)")
-    func allKeysInTheOrderOfTheText() throws {
+    func allKeysFollowTheOrderOfTheText() throws {
         let values = try Self.both(Names.self, #"{"z":null,"a":null,"m":null,"a":null,"b":null}"#)
         #expect(values[0].names == ["z", "a", "m", "b"] && Set(values[1].names) == ["z", "a", "m", "b"])
     }
@@ -193,7 +193,7 @@ struct JSONBehaviourTests {
     }
 
     @Test("Intended differences from Foundation's decoder")
-    func differencesFromFoundation() throws {
+    func decoderDiffersFromFoundationAsIntended() throws {
         // Trailing commas are rejected, and values that are not decoded are validated.
         for text in [
             #"{"oneTwo":1,}"#, #"{"oneTwo":1,"x":01}"#, #"{"oneTwo":1,"x":"\q"}"#, #"{"oneTwo":1,"x":"\ud800"}"#,
@@ -229,7 +229,7 @@ struct JSONBehaviourTests {
         case red, green
     }
 
-    @Test func dictionaries() throws {
+    @Test func dictionariesAreDecodedLikeFoundation() throws {
         for value in try Self.both([Int: String].self, #"{"1":"a","-2":"b"}"#) { #expect(value == [1: "a", -2: "b"]) }
         for value in try Self.both([Color: Int].self, #"{"red":1}"#) { #expect(value == [.red: 1]) }
         for value in try Self.both([Plain: Int].self, #"["red",1,"green",2]"#) {
@@ -275,7 +275,7 @@ struct JSONBehaviourTests {
         }
     }
 
-    @Test func unkeyedContainers() throws {
+    @Test func unkeyedContainersAreDecodedLikeFoundation() throws {
         _ = try Self.both(Steps.self, #"[1,null,{"a":2},[3],"z"]"#)
     }
 
@@ -299,7 +299,7 @@ struct JSONBehaviourTests {
         }
     }
 
-    @Test func superDecoders() throws {
+    @Test func superDecodersReadTheSuperMember() throws {
         for value in try Self.both(Derived.self, #"{"b":1,"super":{"a":2}}"#) { #expect(value.a == 2 && value.b == 1) }
         #expect(Self.ours(Derived.self, #"{"b":1}"#) == "null/super")
         #expect(Self.foundation(Derived.self, #"{"b":1}"#) == "null/super")
@@ -307,7 +307,7 @@ struct JSONBehaviourTests {
 
     // MARK: Scalars
 
-    @Test func numbers() throws {
+    @Test func numbersAreDecodedLikeFoundation() throws {
         for value in try Self.both([Int].self, "[1.0,1e2,-0,9007199254740993.0]") {
             #expect(value == [1, 100, 0, 9_007_199_254_740_993])
         }
@@ -337,7 +337,7 @@ struct JSONBehaviourTests {
         #expect(Self.ours([Double].self, #"["inf"]"#) == "type/Index 0")
     }
 
-    @Test func urlsAndData() throws {
+    @Test func urlsAndDataAreDecodedLikeFoundation() throws {
         for value in try Self.both([URL].self, #"["https://a.b/c d","x"]"#) {
             #expect(value.map(\.absoluteString) == ["https://a.b/c%20d", "x"])
         }
@@ -349,7 +349,7 @@ struct JSONBehaviourTests {
         for value in deferred { #expect(value == [Data([1, 2]), Data()]) }
     }
 
-    @Test func userInfo() throws {
+    @Test func userInfoReachesTheDecoder() throws {
         struct Reading: Decodable {
             var info: String?
 
@@ -375,7 +375,9 @@ struct JSONBehaviourTests {
     ]
 
     @Test(arguments: dates)
-    func dateDecodingStrategies(strategy: JSONDecoder.DateDecodingStrategy, text: String, seconds: Double) throws {
+    func dateDecodingStrategiesAreApplied(strategy: JSONDecoder.DateDecodingStrategy, text: String, seconds: Double)
+        throws
+    {
         let values = try Self.both([Date].self, "[\(text)]") {
             ($0.dateDecodingStrategy, $1.dateDecodingStrategy) = (strategy, strategy)
         }

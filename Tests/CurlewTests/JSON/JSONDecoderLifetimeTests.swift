@@ -86,7 +86,7 @@ struct JSONDecoderLifetimeTests {
         #expect(context.codingPath.map(\.stringValue) == ["name"])
     }
 
-    @Test func storedKeyedContainers() throws {
+    @Test func storedKeyedContainersStayReadable() throws {
         for inner in [false, true] {
             var json: JSON? = JSON { _, _ in }
             let kept: KeyedDecodingContainer<Key>
@@ -110,7 +110,7 @@ struct JSONDecoderLifetimeTests {
         }
     }
 
-    @Test func storedUnkeyedContainers() throws {
+    @Test func storedUnkeyedContainersStayReadable() throws {
         var json: JSON? = JSON { _, _ in }
         let kept = try #require(json).decode(KeepsUnkeyed.self, from: #"[1,2,"é",[4,5],{"name":"x"},null]"#.utf8)
         for use in 0..<3 {
@@ -128,7 +128,7 @@ struct JSONDecoderLifetimeTests {
         }
     }
 
-    @Test func storedDecoders() throws {
+    @Test func storedDecodersStayReadable() throws {
         var json: JSON? = JSON { _, _ in }
         let kept = try #require(json).decode([String: KeepsDecoder].self, from: #"{"a":\#(Self.text),"b":[7]}"#.utf8)
         for use in 0..<3 {
@@ -146,7 +146,7 @@ struct JSONDecoderLifetimeTests {
     }
 
     @Test("Stored decoders of absent members")
-    func storedDecodersOfAbsentMembers() throws {
+    func storedDecodersOfAbsentMembersStayReadable() throws {
         var json: JSON? = JSON { _, _ in }
         let kept = try #require(json).decode([KeepsAbsent].self, from: #"[{},{"name":"x"}]"#.utf8)
         for use in 0..<3 {
@@ -217,7 +217,7 @@ struct JSONDecoderLifetimeTests {
         }
     }
 
-    @Test func nestedUseOfTheSameFormat() throws {
+    @Test func nestedUseOfTheSameFormatIsSafe() throws {
         let value = (0..<5).map { number in
             Pair(
                 a: Wrapped(Plain(name: "a\(number)", list: [number])), b: Wrapped(Plain(name: "b", list: [])),
@@ -233,7 +233,7 @@ struct JSONDecoderLifetimeTests {
 
     // MARK: Concurrency
 
-    @Test func concurrentUseByManyTasks() async throws {
+    @Test func concurrentUseByManyTasksIsSafe() async throws {
         let json = JSON { encoder, _ in encoder.outputFormatting = .sortedKeys }
         try await withThrowingTaskGroup(of: Int.self) { group in
             for task in 0..<200 {

@@ -276,7 +276,7 @@ struct JSONEncoderLifetimeTests {
     }
 
     @Test("Requesting the same container twice returns one container")
-    func sameContainerRequestedTwice() throws {
+    func sameContainerRequestedTwiceIsShared() throws {
         enum Other: CodingKey { case x, b }
         let keyed = Sample { encoder in
             var one = encoder.container(keyedBy: Key.self)

@@ -49,7 +49,7 @@ struct JSONEncodingBehaviourTests {
         }
     }
 
-    @Test func numbers() throws {
+    @Test func numbersAreEncodedLikeFoundation() throws {
         let values: [(Double, String)] = [
             (1, "1"), (-0.0, "-0"), (0, "0"), (1e15, "1000000000000000"), (1e16, "1e+16"), (1e-5, "1e-05"),
             (0.1, "0.1"),
@@ -78,7 +78,7 @@ struct JSONEncodingBehaviourTests {
         for text in texts { #expect(text == #"["nan","inf","-inf"]"#) }
     }
 
-    @Test func strings() throws {
+    @Test func stringsAreEscapedLikeFoundation() throws {
         let value = ["a/b", "\"\\", "\u{8}\u{C}\n\r\t", "\u{0}\u{1F}\u{7F}", "\u{2028}é😀", "e\u{301}"]
         let rest = #","\"\\","\b\f\n\r\t","\u0000\u001f"# + "\u{7F}\",\"\u{2028}é😀\",\"e\u{301}\"]"
         for text in try Self.both(value) { #expect(text.utf8.elementsEqual((#"["a\/b""# + rest).utf8)) }
@@ -88,7 +88,7 @@ struct JSONEncodingBehaviourTests {
         for text in try Self.both(["a/\n": "/"]) { #expect(text == #"{"a\/\n":"\/"}"#) }
     }
 
-    @Test func prettyPrinting() throws {
+    @Test func prettyPrintingMatchesFoundation() throws {
         let value: [String: [[String: [Int]]]] = ["b": [], "a": [["x": [1, 2], "w": []], [:]]]
         let expected = """
             {
@@ -116,7 +116,7 @@ struct JSONEncodingBehaviourTests {
         for text in try Self.both("x", Self.format([.prettyPrinted])) { #expect(text == #""x""#) }
     }
 
-    @Test func sortedKeys() throws {
+    @Test func sortedKeysFollowTheirBytes() throws {
         let value = Dictionary(uniqueKeysWithValues: ["é", "z", "b", "a9", "a10", "a", "B", ""].map { ($0, 0) })
         for text in try Self.both(value) { #expect(text == #"{"":0,"B":0,"a":0,"a10":0,"a9":0,"b":0,"z":0,"é":0}"#) }
     }
@@ -151,7 +151,7 @@ struct JSONEncodingBehaviourTests {
         for text in texts { #expect(text == #"{"one_two":2}"#) }
     }
 
-    @Test func valuesThatEncodeNothing() throws {
+    @Test func valuesThatEncodeNothingBecomeEmptyObjects() throws {
         let nothing = Sample { _ in }
         for path in try Self.paths(nothing) { #expect(path.isEmpty) }
         for text in try Self.both([nothing]) { #expect(text == "[{}]") }
@@ -161,7 +161,7 @@ struct JSONEncodingBehaviourTests {
         for text in try Self.both(Int?.none) { #expect(text == "null") }
     }
 
-    @Test func interleavedNestedContainers() throws {
+    @Test func interleavedNestedContainersAreEncoded() throws {
         let value = Sample { encoder in
             var container = encoder.container(keyedBy: Key.self)
             var object = container.nestedContainer(keyedBy: Key.self, forKey: .a)
@@ -202,7 +202,7 @@ struct JSONEncodingBehaviourTests {
         }
     }
 
-    @Test func superEncodersAndInheritance() throws {
+    @Test func superEncodersAndInheritanceAreEncoded() throws {
         for text in try Self.both([Derived()]) { #expect(text == #"[{"b":2,"super":{"a":1}}]"#) }
         for text in try Self.both([Flat()]) { #expect(text == #"[{"a":1,"b":2}]"#) }
         let value = Sample { encoder in
@@ -234,7 +234,7 @@ struct JSONEncodingBehaviourTests {
         for text in texts { #expect(text == #"{"\#(name)":{"\#(property)":1}}"#) }
     }
 
-    @Test func customKeyEncodingStrategy() throws {
+    @Test func customKeyEncodingStrategyGetsThePath() throws {
         let value = [
             Sample { encoder in
                 var container = encoder.container(keyedBy: Key.self)
@@ -253,7 +253,7 @@ struct JSONEncodingBehaviourTests {
         #expect(texts == [#"[{"0a":1,"0b":{"0bc":2}}]"#, #"[{"0a":1,"0b":{"0bc":2}}]"#])
     }
 
-    @Test func dictionaries() throws {
+    @Test func dictionariesAreEncodedLikeFoundation() throws {
         for text in try Self.both([1: "a", -2: "b"]) { #expect(text == #"{"-2":"b","1":"a"}"#) }
         for text in try Self.both([JSONBehaviourTests.Color.red: 1]) { #expect(text == #"{"red":1}"#) }
         for text in try Self.both([JSONBehaviourTests.Plain.red: 1]) { #expect(text == #"["red",1]"#) }
@@ -268,14 +268,16 @@ struct JSONEncodingBehaviourTests {
     ]
 
     @Test(arguments: dates)
-    func dateEncodingStrategies(strategy: JSONEncoder.DateEncodingStrategy, seconds: Double, expected: String) throws {
+    func dateEncodingStrategiesAreApplied(strategy: JSONEncoder.DateEncodingStrategy, seconds: Double, expected: String)
+        throws
+    {
         let texts = try Self.both([Date(timeIntervalSince1970: seconds)]) {
             ($0.dateEncodingStrategy, $1.dateEncodingStrategy) = (strategy, strategy)
         }
         #expect(texts == ["[\(expected)]", "[\(expected)]"])
     }
 
-    @Test func dataAndURLs() throws {
+    @Test func dataAndURLsAreEncodedLikeFoundation() throws {
         for text in try Self.both([Data([1, 2]), Data()]) { #expect(text == #"["AQI=",""]"#) }
         let deferred = try Self.both([Data([1, 2])]) {
             ($0.dataEncodingStrategy, $1.dataEncodingStrategy) = (.deferredToData, .deferredToData)
@@ -289,7 +291,7 @@ struct JSONEncodingBehaviourTests {
         for text in try Self.both([URL(string: "https://a.b/c?d=1")]) { #expect(text == #"["https:\/\/a.b\/c?d=1"]"#) }
     }
 
-    @Test func userInfoAndPaths() throws {
+    @Test func userInfoAndPathsReachTheEncoder() throws {
         let key = try #require(CodingUserInfoKey(rawValue: "k"))
         let value = Sample { encoder in
             var container = encoder.container(keyedBy: Key.self)

@@ -95,7 +95,7 @@ struct JSONFaultTests {
         #expect(failure.message.hasSuffix("expected Int, found the end of the array.") && failure.hint == nil)
     }
 
-    @Test func codingKeys() {
+    @Test func codingKeysNameMembersAndIndexes() {
         #expect(JSONKey(intValue: 3).stringValue == "3" && JSONKey(intValue: 3).intValue == 3)
         #expect(JSONKey(index: 3).stringValue == "Index 3" && JSONKey(stringValue: "3").intValue == nil)
     }
@@ -126,7 +126,7 @@ struct JSONFaultTests {
     }
 
     @Test("JSON.web: snake case, and dates with or without fractions")
-    func webFormat() throws {
+    func webFormatConvertsNamesAndDates() throws {
         let text = #"{"created_at":"2026-11-24T18:30:00.25Z","ends_at":"2026-11-24T19:30:00+01:00","event_id":7}"#
         let event = try JSON.web.decode(Event.self, from: text.utf8)
         let start = Date(timeIntervalSince1970: 1_795_545_000)

@@ -72,19 +72,19 @@ struct JSONNumberTests {
     }
 
     @Test("Random bit patterns, as written by the standard library", arguments: 0..<4 as Range<UInt64>)
-    func randomBitPatterns(seed: UInt64) throws {
+    func randomBitPatternsAreReadExactly(seed: UInt64) throws {
         var chance = SeededChance(seed)
         try Self.compare((0..<20_000).map { _ in "\(Self.finite(&chance))" })
     }
 
     @Test("Random digits and exponents", arguments: 4..<8 as Range<UInt64>)
-    func randomDecimals(seed: UInt64) throws {
+    func randomDecimalsAreReadExactly(seed: UInt64) throws {
         var chance = SeededChance(seed)
         try Self.compare((0..<20_000).map { _ in Self.decimal(&chance) })
     }
 
     @Test("Random numbers with few digits, like prices and coordinates", arguments: 8..<10 as Range<UInt64>)
-    func numbersWithFewDigits(seed: UInt64) throws {
+    func numbersWithFewDigitsAreReadExactly(seed: UInt64) throws {
         var chance = SeededChance(seed)
         let texts = (0..<10_000).map { _ in
             let (whole, digits) = (chance.next() % 100_000, String(chance.next() % 1_000_000_000))
@@ -146,7 +146,7 @@ struct JSONNumberTests {
     }
 
     @Test("Neighbours of random numbers, with up to seventeen digits", arguments: 14..<16 as Range<UInt64>)
-    func neighboursOfRandomNumbers(seed: UInt64) throws {
+    func neighboursOfRandomNumbersAreReadExactly(seed: UInt64) throws {
         var chance = SeededChance(seed)
         var texts: [String] = []
         for _ in 0..<3000 {
@@ -180,7 +180,7 @@ struct JSONNumberTests {
         "0.1234567890123456",
     ]
 
-    @Test func places() throws {
+    @Test func numbersOfTheListAreReadExactly() throws {
         try Self.compare(Self.places)
         try Self.compareFloats(Self.places)
         for text in Self.places {
@@ -283,7 +283,7 @@ struct JSONNumberTests {
         return last < 9 ? "\(digits.dropLast())\(last + 1)" : "\(increased(String(digits.dropLast())))0"
     }
 
-    @Test func integerLimits() throws {
+    @Test func integerLimitsAreEnforced() throws {
         try Self.limits(Int.self)
         try Self.limits(Int8.self)
         try Self.limits(Int16.self)

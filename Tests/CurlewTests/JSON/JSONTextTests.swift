@@ -90,7 +90,7 @@ struct JSONTextTests {
         }
     }
 
-    @Test func numberCasesOfJSONValue() throws {
+    @Test func numbersChooseTheCaseOfJSONValue() throws {
         guard case .integer(.max) = try JSONValue(parsing: "9223372036854775807".utf8),
             case .unsigned(1 << 63) = try JSONValue(parsing: "9223372036854775808".utf8),
             case .integer(1) = try JSONValue(parsing: "1.0".utf8),
@@ -136,7 +136,7 @@ struct JSONTextTests {
         #expect(problem?.title == "T" && problem?.extensions.count == 2)
     }
 
-    @Test func syntaxErrorsOfJSONValue() throws {
+    @Test func syntaxErrorsOfJSONValueNameThePlace() throws {
         let reasons = [
             ("[1", "column 3: expected “,” or “]”"), ("\n<html>", "line 2, column 1: expected a value"),
             (Self.nested(100_000, "[", "]"), "column 513: arrays and objects are nested more than 512 levels deep"),

@@ -58,7 +58,7 @@ struct JSONValueTests {
     ]
 
     @Test(arguments: numbers)
-    func equality(one: JSONValue, other: JSONValue, areEqual: Bool) {
+    func equalityComparesNumbersByValue(one: JSONValue, other: JSONValue, areEqual: Bool) {
         #expect((one == other) == areEqual && (other == one) == areEqual)
         if areEqual { #expect(one.hashValue == other.hashValue) }
     }
@@ -68,7 +68,7 @@ struct JSONValueTests {
         #expect(Set(values.map(\.hashValue)).count == values.count)
     }
 
-    @Test func accessors() {
+    @Test func accessorsReturnMatchingValues() {
         let value: JSONValue = ["users": [["name": "Ann", "age": 41, "size": 1.7, "ok": true]], "next": nil]
         let user = value["users"]?[0]
         #expect(user?["name"]?.asString == "Ann" && user?["age"]?.asInt == 41 && user?["ok"]?.asBool == true)
@@ -94,7 +94,7 @@ struct JSONValueTests {
     ]
 
     @Test(arguments: nulls)
-    func removesNulls(value: JSONValue, fromObjects: JSONValue, fromBoth: JSONValue) {
+    func nullsAreRemoved(value: JSONValue, fromObjects: JSONValue, fromBoth: JSONValue) {
         #expect(value.removingNulls() == fromObjects)
         #expect(value.removingNulls(from: .objectsAndArrays) == fromBoth)
     }

@@ -23,7 +23,7 @@ struct BandwidthTests {
     }
 
     @Test(arguments: [false, true], [false, true])
-    func downloadLimit(ofTheSession: Bool, streamed: Bool) async throws {
+    func downloadLimitSlowsTheResponse(ofTheSession: Bool, streamed: Bool) async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
         let limit = Request.BandwidthLimit(download: 600_000)
         let session = limited(ofTheSession ? limit : Request.BandwidthLimit())
@@ -44,7 +44,7 @@ struct BandwidthTests {
     }
 
     @Test(arguments: ["bytes", "stream", "endless"], [false, true])
-    func uploadLimit(of kind: String, ofTheSession: Bool) async throws {
+    func uploadLimitSlowsTheBody(of kind: String, ofTheSession: Bool) async throws {
         let server = try MockServer { _ in .text("thanks") }
         let limit = Request.BandwidthLimit(upload: 600_000)
         let session = limited(ofTheSession ? limit : Request.BandwidthLimit())

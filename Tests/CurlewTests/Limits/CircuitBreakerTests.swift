@@ -105,7 +105,7 @@ struct CircuitBreakerTests {
         (.sessionClosed, .preparing, false), (.resourceExhausted, .connecting, false),
     ]
 
-    @Test(arguments: failures.indices) func errorKindsThatOpenTheCircuit(_ index: Int) async throws {
+    @Test(arguments: failures.indices) func errorKindsDecideWhetherTheCircuitOpens(_ index: Int) async throws {
         let (kind, phase, counts) = Self.failures[index]
         var request: Request = "http://127.0.0.1:1/"
         request.interceptors = [

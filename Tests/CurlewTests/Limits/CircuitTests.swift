@@ -12,7 +12,7 @@ import Testing
     private func run(_ circuit: inout Circuit, _ rule: Circuit.Rule, _ outcomes: String, at time: Duration = .zero) {
         for letter in outcomes {
             let admission = circuit.admit(now: time)
-            circuit.settle(
+            circuit.record(
                 admission, letter == "s" ? .success : letter == "f" ? .failure("f") : .unknown, rule, now: time)
         }
     }
@@ -40,7 +40,7 @@ import Testing
         #expect(isOpen(circuit) == opens)
     }
 
-    @Test func failureRateOverTheWidestWindow() {
+    @Test func failureRateCoversTheWidestWindow() {
         let rule = Circuit.Rule(failures: 100, failureRate: 1, window: 64, cooldown: .seconds(1))
         var circuit = Circuit()
         run(&circuit, rule, "s" + String(repeating: "f", count: 63))
@@ -57,13 +57,13 @@ import Testing
         let probe = circuit.admit(now: .seconds(30))
         #expect(probe == .probe(period: 1) && circuit.isInUse)
         #expect(circuit.admit(now: .seconds(31)) == .refused(cooldown: .zero, after: "f"))
-        circuit.settle(probe, .unknown, rule, now: .seconds(32))
+        circuit.record(probe, .unknown, rule, now: .seconds(32))
         let second = circuit.admit(now: .seconds(32))
         #expect(second == .probe(period: 1), "a cancelled probe makes way for the next")
-        circuit.settle(second, .failure("g"), rule, now: .seconds(33))
+        circuit.record(second, .failure("g"), rule, now: .seconds(33))
         #expect(circuit.admit(now: .seconds(62)) == .refused(cooldown: .seconds(1), after: "g"))
         let third = circuit.admit(now: .seconds(63))
-        circuit.settle(third, .success, rule, now: .seconds(64))
+        circuit.record(third, .success, rule, now: .seconds(64))
         #expect(circuit.admit(now: .seconds(64)) == .pass(period: 3))
     }
 
@@ -74,9 +74,9 @@ import Testing
         #expect(circuit.admit(now: .seconds(59)) == .refused(cooldown: .zero, after: "f"))
         let next = circuit.admit(now: .seconds(60))
         #expect(next == .probe(period: 2))
-        circuit.settle(slow, .failure("late"), rule, now: .seconds(61))
+        circuit.record(slow, .failure("late"), rule, now: .seconds(61))
         #expect(circuit.admit(now: .seconds(61)) == .refused(cooldown: .zero, after: "f"), "the next probe still runs")
-        circuit.settle(next, .success, rule, now: .seconds(62))
+        circuit.record(next, .success, rule, now: .seconds(62))
         #expect(circuit.admit(now: .seconds(62)) == .pass(period: 3))
     }
 
@@ -84,11 +84,11 @@ import Testing
         var circuit = Circuit()
         let old = circuit.admit(now: .zero)
         run(&circuit, rule, "fff")
-        circuit.settle(old, .success, rule, now: .seconds(1))
+        circuit.record(old, .success, rule, now: .seconds(1))
         #expect(isOpen(circuit, at: .seconds(1)))
         let probe = circuit.admit(now: .seconds(30))
-        circuit.settle(probe, .success, rule, now: .seconds(30))
-        for _ in 0..<9 { circuit.settle(old, .failure("old"), rule, now: .seconds(31)) }
+        circuit.record(probe, .success, rule, now: .seconds(30))
+        for _ in 0..<9 { circuit.record(old, .failure("old"), rule, now: .seconds(31)) }
         #expect(!isOpen(circuit, at: .seconds(31)))
     }
 
@@ -116,9 +116,9 @@ import Testing
                 let (admission, period) = underWay.remove(at: Int.random(in: 0..<underWay.count, using: &chance))
                 let outcome: Circuit.Outcome = [.success, .failure(""), .failure(""), .unknown].randomElement(
                     using: &chance)!
-                circuit.settle(admission, outcome, rule, now: now)
+                circuit.record(admission, outcome, rule, now: now)
                 let before = model.openUntil
-                model.settle(period, outcome, now)
+                model.record(period, outcome, now)
                 if before == nil, model.openUntil != nil { opened += 1 }
             default: now += .seconds(Int.random(in: 0...4, using: &chance))
             }
@@ -142,7 +142,7 @@ import Testing
             return "probe"
         }
 
-        mutating func settle(_ period: Int, _ outcome: Circuit.Outcome, _ now: Duration) {
+        mutating func record(_ period: Int, _ outcome: Circuit.Outcome, _ now: Duration) {
             guard period == self.period else { return }
             if openUntil != nil {
                 probedUntil = nil

@@ -78,7 +78,7 @@ struct RateLimitTests {
         ("RateLimit", #""a";r=0;t=7"#, 404, true),
     ]
 
-    @Test(arguments: fields.indices) func responseFieldsThatHoldRequests(_ index: Int) async throws {
+    @Test(arguments: fields.indices) func responseFieldsHoldRequests(_ index: Int) async throws {
         let (name, value, status, isHeld) = Self.fields[index]
         let server = try server([busy(name, value, status: status)])
         let limit = RateLimitInterceptor(longestWait: .seconds(1), clock: clock)

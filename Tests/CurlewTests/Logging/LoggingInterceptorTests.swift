@@ -136,7 +136,7 @@ struct LoggingInterceptorTests {
             ([0xFF, 1, 2], 2, "hex ff 01 …"),
             ([0x61, 0xE2, 0x82], 4, "hex 61 e2 82"), ([1], 0, "…"), ([0x0A, 0x61], 9, #"\na"#),
         ] as [([UInt8], Int64, String)])
-    func bodySampleText(_ bytes: [UInt8], _ limit: Int64, _ text: String) {
+    func bodySampleTextIsCutAtTheLimit(_ bytes: [UInt8], _ limit: Int64, _ text: String) {
         var sample = BodySample(limit: ByteCount(limit))
         for byte in bytes { sample.take([byte]) }
         #expect(sample.text == text)

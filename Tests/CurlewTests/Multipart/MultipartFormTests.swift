@@ -10,7 +10,7 @@ import Testing
 struct MultipartFormTests {
     private func text(_ form: MultipartForm) throws -> String {
         guard let joined = form.layout.body.source as? JoinedBody else { return "no joined body" }
-        return String(decoding: try #require(joined.bytes), as: UTF8.self)
+        return String(decoding: try #require(joined.joinedBytes), as: UTF8.self)
     }
 
     private func boundary(_ text: String = "B") throws -> MultipartForm.Boundary {
@@ -70,7 +70,7 @@ struct MultipartFormTests {
                 == true)
     }
 
-    @Test func contentTypesOfParts() {
+    @Test func contentTypesOfPartsAreChosen() {
         func type(_ part: MultipartForm.Part) -> String? { part.fields[.contentType] }
         #expect(type(MultipartForm.Part("a", "text")) == nil)
         #expect(type(MultipartForm.Part("a", file: "/srv/x.tar.gz")) == "application/gzip")
@@ -202,7 +202,7 @@ struct MultipartFormTests {
         #expect(!other.canReplay && !other.isConsumed && other.nonReplayablePart == "the part “log”")
     }
 
-    @Test func nestedForms() throws {
+    @Test func nestedFormsAreJoined() throws {
         let inner = MultipartForm(
             [MultipartForm.Part("x", "1"), MultipartForm.Part("f", body: .file("/f"))], boundary: try boundary("I"))
         let outer = MultipartForm([MultipartForm.Part("in", body: .multipart(inner), type: inner.contentType)])
@@ -212,7 +212,7 @@ struct MultipartFormTests {
         #expect(outer.progress(at: TransferProgress()).count == 1)
     }
 
-    @Test func curlDescriptionsOfForms() throws {
+    @Test func curlDescriptionsOfFormsReproduceTheBody() throws {
         let known = MultipartForm([MultipartForm.Part("a", "1")], boundary: try boundary())
         let request = Request(.post, "http://x.test/", fields: known.fields, body: .multipart(known))
         #expect(request.curlDescription.contains("--data-binary '<redacted: "))

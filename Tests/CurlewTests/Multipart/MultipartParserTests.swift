@@ -92,7 +92,7 @@ struct MultipartParserTests {
         ("\r\n--B--\r\n", []),
         ("--B\r\nContent-Type: multipart/mixed\r\n\r\n--C\r\n\r\nin\r\n--C--\r\n--B--", ["--C\r\n\r\nin\r\n--C--"]),
     ])
-    func validBodies(_ text: String, _ parts: [String]) { #expect(contents(text) == parts, "\(read(text))") }
+    func validBodiesAreParsed(_ text: String, _ parts: [String]) { #expect(contents(text) == parts, "\(read(text))") }
 
     @Test func partFieldsAreParsed() {
         let text = "--B\r\nContent-Type: text/plain\r\nX-Folded: a\r\n b\r\nno field\r\nX: 1\r\nX: 2\r\n\r\n\r\n--B--"
@@ -171,7 +171,7 @@ struct MultipartParserTests {
             let form = MultipartForm(
                 contents.map { MultipartForm.Part("n", bytes: $0) },
                 boundary: MultipartForm.Boundary(boundary) ?? MultipartForm.Boundary())
-            guard let joined = form.layout.body.source as? JoinedBody, let body = joined.bytes else { return }
+            guard let joined = form.layout.body.source as? JoinedBody, let body = joined.joinedBytes else { return }
             var chunks: [[UInt8]] = []
             var position = 0
             while position < body.count {
@@ -229,7 +229,7 @@ struct MultipartParserTests {
         #expect(error?.message.hasPrefix("The multipart response is malformed: its Content-Type ") == true)
     }
 
-    @Test func partNamesAndFileNames() {
+    @Test func partNamesAndFileNamesAreParsed() {
         let fields: HeaderFields = [
             "Content-Disposition": "form-data; name=\"a\\\"b\"; FileName=c.txt", "Content-Type": "text/plain",
         ]

@@ -75,7 +75,7 @@ struct MultipartTransferTests {
     }
 
     @Test(arguments: [Curlew.Method.put, .patch, .delete, "REPORT"])
-    func formsWithAnyMethod(_ method: Curlew.Method) async throws {
+    func formsAreSentWithAnyMethod(_ method: Curlew.Method) async throws {
         let server = try MockServer { _ in .text("thanks") }
         let form = MultipartForm([MultipartForm.Part("a", "1")])
         _ = try await Session().data(for: request(form, server.url("/"), method))
@@ -84,7 +84,7 @@ struct MultipartTransferTests {
         #expect(try parts(of: seen).map(\.name) == ["a"])
     }
 
-    @Test func formsWithAClient() async throws {
+    @Test func formsAreSentByAClient() async throws {
         let server = try MockServer { request in .json("{\"id\": \(request.bodyLength)}") }
         let api = Client(try BaseURL(server.url("/v1")))
         let answer: [String: Int] = try await api.post("photos", .multipart { MultipartForm.Part("title", "Alps") })
@@ -95,7 +95,7 @@ struct MultipartTransferTests {
         #expect(empty.kind == .invalidRequest && empty.message.contains("no parts") && server.requestCount == 1)
     }
 
-    @Test func formsOverHTTP2() async throws {
+    @Test func formsAreSentOverHTTP2() async throws {
         let scene = try HTTP2Scene { _ in .respond(text: "thanks") }
         let patterns = (0..<2).map { pattern(UInt64($0), 200_000) }
         let file = try ScratchFile(patterns[0].bytes)
@@ -244,7 +244,7 @@ struct MultipartTransferTests {
 
     // MARK: Progress
 
-    @Test func progressOfParts() async throws {
+    @Test func progressOfPartsIsReported() async throws {
         let server = try MockServer { _ in .text("x") }
         let gate = Gate()
         let file = try ScratchFile(pattern(1, 1000).bytes)
@@ -372,7 +372,7 @@ struct MultipartTransferTests {
             MultipartForm.Part("a", "1")
             MultipartForm.Part("b", bytes: pattern(4, 3000).bytes, filename: "b.bin")
         }
-        guard let joined = form.layout.body.source as? JoinedBody, let bytes = joined.bytes else { return }
+        guard let joined = form.layout.body.source as? JoinedBody, let bytes = joined.joinedBytes else { return }
         let type = "Multipart/Mixed; boundary=\"\(form.boundary)\""
         let server = try MockServer { _ in .status(200, [("Content-Type", type)], body: bytes).chunked(size: size) }
         let api = Client(try BaseURL(server.url("/")))

@@ -13,7 +13,7 @@ import Testing
 
     private func entries(_ text: String) throws(InvalidNetrc) -> [NetrcFile.Entry] { try NetrcFile(text.utf8).entries }
 
-    @Test func entriesWithEverySyntax() throws {
+    @Test func entriesAreParsedInEverySyntax() throws {
         let text = """
             # a comment with machine words
             machine a.example port 8443 protocol https login anna password s3cret account x
@@ -39,11 +39,11 @@ import Testing
     }
 
     @Test(arguments: ["", " \t\r\n", "# only this", "macdef x", "macdef x\nmachine", "\u{FEFF}"])
-    func filesWithoutEntries(text: String) throws {
+    func filesWithoutEntriesAreEmpty(text: String) throws {
         #expect(try entries(text).isEmpty)
     }
 
-    @Test func entryOrderAndByteOrderMark() throws {
+    @Test func entryOrderAndByteOrderMarkAreRespected() throws {
         #expect(try entries("\u{FEFF}machine a").map(\.machine) == ["a"])
         #expect(try entries("machine a login x login y").first?.login == "y")
         let file = try NetrcFile("machine a login 1 machine a login 2 machine b default login 3".utf8)

@@ -20,11 +20,11 @@ struct ApacheTests {
         #expect(try await scenario.small().isConnectionReused == route.reusesConnections)
     }
 
-    @Test(arguments: PeerRoute.allCases) func largeFile(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func largeFileIsReceived(_ route: PeerRoute) async throws {
         try await on(route).getsLarge()
     }
 
-    @Test(arguments: PeerRoute.allCases) func headRequest(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func headRequestReturnsNoBody(_ route: PeerRoute) async throws {
         try await on(route).asksForHead()
     }
 
@@ -32,11 +32,11 @@ struct ApacheTests {
         try await on(route).stores(PatternBody(seed: 1, length: 3000))
     }
 
-    @Test(arguments: UploadScene.all) func uploads(_ scene: UploadScene, _ route: PeerRoute) async throws {
+    @Test(arguments: UploadScene.all) func uploadsAreStored(_ scene: UploadScene, _ route: PeerRoute) async throws {
         try await on(route).uploads(scene)
     }
 
-    @Test(arguments: PeerRoute.allCases) func echoedBodies(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func echoedBodiesAreUnchanged(_ route: PeerRoute) async throws {
         for length in [0, 1, 3000, 500_000] { try await on(route).echoes(PatternBody(seed: 4, length: length)) }
     }
 

@@ -37,7 +37,7 @@ struct DownloadPeerTests {
 
     /// HTTP/1.1 uses several connections, HTTP/2 uses several streams of one connection.
     @Test(arguments: PeerRoute.allCases.filter(\.reusesConnections))
-    func segmentedDownload(_ route: PeerRoute) async throws {
+    func segmentedDownloadUsesSeveralConnectionsOrStreams(_ route: PeerRoute) async throws {
         let seen = SeenConnections()
         var request = Request(route.url(server, "/large.bin"))
         request.interceptors = [seen]

@@ -85,13 +85,13 @@ private enum FormScene {
 
 @Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(5)))
 struct PythonMultipartTests {
-    @Test func multipartNamesWithSpecialCharacters() async throws {
+    @Test func multipartNamesWithSpecialCharactersAreRead() async throws {
         let (parts, expected) = FormScene.texts()
         // Python's mail parser treats a backslash as the start of a quoted pair, so no name contains one.
         FormScene.check(try await FormScene.post(parts, try PythonServer.shared().url("/")), is: expected)
     }
 
-    @Test(arguments: [true, false]) func multipartWithManyFiles(_ lengthsKnown: Bool) async throws {
+    @Test(arguments: [true, false]) func multipartWithManyFilesIsRead(_ lengthsKnown: Bool) async throws {
         let (parts, files, hashes) = try FormScene.files(lengthsKnown)
         let form = try await FormScene.post(parts, try PythonServer.shared().url("/"))
         withExtendedLifetime(files) { FormScene.check(form, hashes, lengthsKnown) }
@@ -100,12 +100,12 @@ struct PythonMultipartTests {
 
 @Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(5)))
 struct WerkzeugMultipartTests {
-    @Test func multipartNamesWithSpecialCharacters() async throws {
+    @Test func multipartNamesWithSpecialCharactersAreRead() async throws {
         let (parts, expected) = FormScene.texts()
         FormScene.check(try await FormScene.post(parts, try WerkzeugServer.shared().url("/parts")), is: expected)
     }
 
-    @Test(arguments: [true, false]) func multipartWithManyFiles(_ lengthsKnown: Bool) async throws {
+    @Test(arguments: [true, false]) func multipartWithManyFilesIsRead(_ lengthsKnown: Bool) async throws {
         let (parts, files, hashes) = try FormScene.files(lengthsKnown)
         let form = try await FormScene.post(parts, try WerkzeugServer.shared().url("/parts"))
         withExtendedLifetime(files) { FormScene.check(form, hashes, lengthsKnown) }
@@ -117,7 +117,7 @@ struct WerkzeugMultipartTests {
         var near = ["lat": 48.5]
     }
 
-    @Test func multipartWithEncodedFieldsAndAFile() async throws {
+    @Test func multipartWithEncodedFieldsAndAFileIsRead() async throws {
         let parts =
             try MultipartForm.Part.fields(of: Search()) + [MultipartForm.Part("f", bytes: [1, 2], filename: "f.bin")]
         let form = try await FormScene.post(parts, try WerkzeugServer.shared().url("/parts"))

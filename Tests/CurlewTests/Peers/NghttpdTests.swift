@@ -20,11 +20,11 @@ struct NghttpdTests {
         #expect(response.head.contentType == "text/plain")
     }
 
-    @Test(arguments: PeerRoute.http2Only) func largeFile(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func largeFileIsReceived(_ route: PeerRoute) async throws {
         try await on(route).getsLarge()
     }
 
-    @Test(arguments: PeerRoute.http2Only) func headRequest(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func headRequestReturnsNoBody(_ route: PeerRoute) async throws {
         try await on(route).asksForHead()
     }
 
@@ -35,18 +35,18 @@ struct NghttpdTests {
     }
 
     @Test(arguments: PeerRoute.http2Only, [Curlew.Method.post, .put])
-    func echoedBodies(_ route: PeerRoute, _ method: Curlew.Method) async throws {
+    func echoedBodiesAreUnchanged(_ route: PeerRoute, _ method: Curlew.Method) async throws {
         for length in [1, 3000, 500_000] {
             try await on(route).echoes(PatternBody(seed: 4, length: length), by: method)
         }
     }
 
-    @Test(arguments: PeerRoute.http2Only) func echoedLargeFile(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func echoedLargeFileIsUnchanged(_ route: PeerRoute) async throws {
         let scenario = try on(route)
         try await scenario.echoes(PeerInstance.large, as: .file(scenario.server.instance.largeFile))
     }
 
-    @Test(arguments: PeerRoute.http2Only) func echoedStreamOfUnknownLength(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func echoedStreamOfUnknownLengthIsUnchanged(_ route: PeerRoute) async throws {
         let source = ChunkSource(body: PatternBody(seed: 2, length: 5_000_000), chunk: 70_001)
         try await on(route).echoes(source.body, as: .stream(source))
     }
@@ -59,7 +59,7 @@ struct NghttpdTests {
 
     /// The server responds before it has read the body and has no HTTP/1.1 for a retry: the response arrives, or an
     /// error reports the lost connection, and other requests continue.
-    @Test(arguments: PeerRoute.http2Only) func earlyResponseDuringAnUpload(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func earlyResponseArrivesDuringAnUpload(_ route: PeerRoute) async throws {
         let server = try NghttpdServer(route, hasLargeFile: true, options: ["--early-response"])
         let scenario = try PeerScenario(server, route)
         try await scenario.small()
@@ -75,7 +75,7 @@ struct NghttpdTests {
     }
 
     /// The server responds early with a response as long as the request body.
-    @Test(arguments: PeerRoute.http2Only) func longEarlyResponseDuringAnUpload(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func longEarlyResponseArrivesDuringAnUpload(_ route: PeerRoute) async throws {
         let server = try NghttpdServer(route, hasLargeFile: true, options: ["--early-response"])
         let scenario = try PeerScenario(server, route)
         let body = RequestBody.file(server.instance.largeFile)

@@ -21,13 +21,13 @@ struct NginxLimitTests {
         try await on(route).stores(PatternBody(seed: 6, length: 300_000), by: .post, in: "/post")
     }
 
-    @Test(arguments: UploadScene.all) func uploads(_ scene: UploadScene, _ route: PeerRoute) async throws {
+    @Test(arguments: UploadScene.all) func uploadsAreStored(_ scene: UploadScene, _ route: PeerRoute) async throws {
         try await on(route).uploads(scene)
     }
 
     // MARK: Responses
 
-    @Test(arguments: PeerRoute.allCases) func noContentResponse(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func noContentResponseHasNoBody(_ route: PeerRoute) async throws {
         let scenario = try on(route)
         for isReused in [false, true] {
             let response = try await scenario.response(.get, "/nothing")
@@ -49,7 +49,7 @@ struct NginxLimitTests {
         try await on(route).decodes("gzip", "/gzip/text.txt")
     }
 
-    @Test(arguments: PeerRoute.allCases) func rateLimitedResponse(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func rateLimitedResponseIsReceivedSlowly(_ route: PeerRoute) async throws {
         let response = try await on(route).response(.get, "/paced.bin", fields: [.range: "bytes=0-1048575"])
         #expect(response.status == .partialContent)
         #expect(SHA256Stream.hex(of: response.value) == PatternBody(seed: 64, length: 1 << 20).sha256)

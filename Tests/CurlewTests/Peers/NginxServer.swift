@@ -89,7 +89,7 @@ struct NginxServer: PeerServer {
     private static func strictness(_ folder: String) -> String {
         """
         ssl_stapling on;
-        ssl_stapling_file \(folder)/staple.der;
+        ssl_stapling_file \(folder)/ocsp-response.der;
         ssl_client_certificate \(folder)/ca.pem;
         ssl_verify_client on;
         """

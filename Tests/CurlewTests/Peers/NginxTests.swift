@@ -21,7 +21,7 @@ struct NginxTests {
         return (length, stream.hex)
     }
 
-    @Test(arguments: PeerRoute.allCases) func smallFile(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func smallFileIsReceived(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         let response = try await session.transfer(Request(route.url(server, "/small.txt"))).response()
         #expect(response.status == .ok)
@@ -33,7 +33,7 @@ struct NginxTests {
         #expect(response.metrics.responseBodyBytes == Int64(PeerInstance.small.utf8.count))
     }
 
-    @Test(arguments: PeerRoute.allCases) func largeFile(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func largeFileIsReceived(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         let transfer = session.transfer(Request(route.url(server, "/large.bin")))
         let (length, sha256) = try await digest(transfer)
@@ -70,7 +70,8 @@ struct NginxTests {
         #expect(second.metrics.tlsVersion == "TLSv\(version.rawValue)")
     }
 
-    @Test(arguments: PeerRoute.allCases) func concurrentRangeRequests(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases)
+    func concurrentRangeRequestsReturnTheirRanges(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         let bodies = try await withThrowingTaskGroup(of: (Int, Data, Status).self) { group in
             for number in 0..<64 {
@@ -90,7 +91,7 @@ struct NginxTests {
         }
     }
 
-    @Test func rangeRequest() async throws {
+    @Test func rangeRequestReturnsTheRange() async throws {
         let session = try PeerRoute.plain.session(server)
         let request = Request(server.url("/large.bin"), fields: [.range: "bytes=1000000-1000999"])
         let (body, head) = try await session.data(for: request)
@@ -99,7 +100,7 @@ struct NginxTests {
         #expect(Array(body) == PeerInstance.large.bytes(in: 1_000_000..<1_001_000))
     }
 
-    @Test(arguments: PeerRoute.allCases) func fileUpload(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func fileUploadIsStored(_ route: PeerRoute) async throws {
         let body = PatternBody(seed: 16, length: 16 << 20)
         let name = UUID().uuidString
         let source = FileManager.default.temporaryDirectory.appending(path: "curlew-\(name)")
@@ -116,7 +117,7 @@ struct NginxTests {
         #expect(SHA256Stream.hex(of: stored) == body.sha256)
     }
 
-    @Test(arguments: PeerRoute.allCases) func headRequest(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func headRequestReturnsNoBody(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         let (body, head) = try await session.data(for: Request(.head, route.url(server, "/large.bin")))
         #expect(head.status == .ok)
@@ -125,7 +126,7 @@ struct NginxTests {
     }
 
     /// Absolute and relative redirects with the body that nginx adds, and a redirect to plain HTTP.
-    @Test(arguments: PeerRoute.allCases) func redirects(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func redirectsAreFollowed(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         for (path, status) in [("/moved", 301), ("/elsewhere", 307)] {
             let response = try await session.transfer(Request(route.url(server, path))).response()
@@ -141,7 +142,7 @@ struct NginxTests {
         #expect(head.status == .ok && body.isEmpty && head.history.count == 1)
     }
 
-    @Test(arguments: PeerRoute.allCases) func missingFile(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func missingFileReturnsNotFound(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         let (body, head) = try await session.data(for: Request(route.url(server, "/missing.txt")))
         #expect(head.status == .notFound)
@@ -171,7 +172,8 @@ struct NginxTests {
         #expect(stream.hex == PeerInstance.large.sha256)
     }
 
-    @Test(arguments: PeerRoute.allCases) func cancellationDuringTheBody(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases)
+    func cancellationDuringTheBodyEndsTheTransfer(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         let transfer = session.transfer(Request(route.url(server, "/large.bin")))
         var received = 0

@@ -38,9 +38,8 @@ struct NginxTrustTests {
         return "\(head.status.code) \(String(decoding: data, as: UTF8.self))"
     }
 
-    @Test(arguments: versions) func pinnedKeysAndClientCertificates(_ version: Session.Configuration.TLS.Version)
-        async throws
-    {
+    @Test(arguments: versions)
+    func pinnedKeysAndClientCertificatesAreAccepted(_ version: Session.Configuration.TLS.Version) async throws {
         let own = try pins(Certificate.PublicKeyHash(server.authority.certificate))
         for isHTTP2 in [false, true] {
             let text = try await text(own, version, isHTTP2: isHTTP2)
@@ -49,14 +48,13 @@ struct NginxTrustTests {
         let error = try await networkError { try await self.text(pins(.unknown), version) }
         #expect(error.kind == .untrusted && (error.cause as? TrustFailure)?.rule == .pin)
         // nginx completes the handshake without a client certificate and rejects the request with a 400 response.
-        let nobody = Session(trust: own)
-        let (_, head) = try await nobody.data(for: Request(server.url(.secure, "/who")))
+        let anonymous = Session(trust: own)
+        let (_, head) = try await anonymous.data(for: Request(server.url(.secure, "/who")))
         #expect(head.status == .badRequest)
     }
 
-    @Test(arguments: versions) func requiredOCSPResponseAndRevocationList(_ version: Session.Configuration.TLS.Version)
-        async throws
-    {
+    @Test(arguments: versions)
+    func requiredOCSPResponseAndRevocationListAreAccepted(_ version: Session.Configuration.TLS.Version) async throws {
         let own = try pins(Certificate.PublicKeyHash(server.authority.certificate))
         let text = try await text(own.checkingRevocation(ocspResponse: .required), version)
         #expect(text.hasPrefix("200 "))

@@ -114,7 +114,7 @@ final class PeerInstance: Sendable {
         ]
         for (name, text) in files { try Data(text.utf8).write(to: URL(filePath: "\(folder)/\(name)")) }
         let ocspResponse = try authority.ocspResponse(for: identity.certificate)
-        try Data(ocspResponse).write(to: URL(filePath: "\(folder)/staple.der"))
+        try Data(ocspResponse).write(to: URL(filePath: "\(folder)/ocsp-response.der"))
         return folder
     }
 }

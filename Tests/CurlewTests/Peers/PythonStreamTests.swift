@@ -28,7 +28,7 @@ struct PythonStreamTests {
 
     init() throws { api = try PythonStreamServer.shared().client() }
 
-    @Test(arguments: 1...4) func ndjsonStream(_ seed: Int) async throws {
+    @Test(arguments: 1...4) func ndjsonStreamIsRead(_ seed: Int) async throws {
         var read: [Record] = []
         for try await record in api.stream("ndjson", query: ["seed": seed], using: .ndjson(Record.self)) {
             read.append(record)
@@ -36,7 +36,7 @@ struct PythonStreamTests {
         #expect(read == (0..<200).map(Record.init))
     }
 
-    @Test(arguments: 1...4) func jsonSequenceStream(_ seed: Int) async throws {
+    @Test(arguments: 1...4) func jsonSequenceStreamIsRead(_ seed: Int) async throws {
         var read: [Record] = []
         for try await record in api.stream("json-seq", query: ["seed": seed], using: .jsonSequence(Record.self)) {
             read.append(record)

@@ -56,14 +56,14 @@ extension QueryValue {
 
 @Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(5)))
 struct PythonQueryTests {
-    @Test func queriesOfTheTable() async throws {
+    @Test func queriesOfTheTableAreReadEqually() async throws {
         for encoder in QueryScene.encoders {
             let (queries, expected) = try QueryScene.ofTable(encoder)
             #expect(try await QueryReading.byPython(queries) == expected)
         }
     }
 
-    @Test func randomQueries() async throws {
+    @Test func randomQueriesAreReadEqually() async throws {
         for encoder in QueryScene.encoders {
             let (queries, expected) = try QueryScene.atRandom(encoder)
             #expect(try await QueryReading.byPython(queries) == expected)
@@ -82,14 +82,14 @@ struct WerkzeugQueryTests {
         return names.flatMap { name in pairs.filter { $0[0].utf8.elementsEqual(name.utf8) } }
     }
 
-    @Test func queriesAndFormsOfTheTable() async throws {
+    @Test func queriesAndFormsOfTheTableAreReadEqually() async throws {
         for encoder in QueryScene.encoders {
             let (queries, expected) = try QueryScene.ofTable(encoder)
             #expect(try await QueryReading.byWerkzeug(queries) == expected.map(Self.grouped))
         }
     }
 
-    @Test func randomQueriesAndForms() async throws {
+    @Test func randomQueriesAndFormsAreReadEqually() async throws {
         for encoder in QueryScene.encoders {
             let (queries, expected) = try QueryScene.atRandom(encoder)
             #expect(try await QueryReading.byWerkzeug(queries) == expected.map(Self.grouped))

@@ -40,7 +40,7 @@ struct WerkzeugResponseTests {
 
     /// JSON with and without a byte order mark and with correct, wrong and missing charsets (RFC 8259 §8.1).
     @Test(arguments: unicode, [false, true])
-    func jsonInUnicodeEncodings(_ codec: String, _ mark: Bool) async throws {
+    func jsonIsReadInUnicodeEncodings(_ codec: String, _ mark: Bool) async throws {
         for charset in [nil, "utf-8", codec] {
             for seed in 0..<4 as Range<UInt64> {
                 var chance = SeededChance(seed)
@@ -56,7 +56,7 @@ struct WerkzeugResponseTests {
         ("latin-1", "ISO-8859-1", "¿Grüße, señor?"), ("shift_jis", "Shift_JIS", "日本語テキスト"),
         ("koi8-r", "KOI8-R", "Кроншнеп"), ("cp1252", "windows-1252", "„Brachvögel“ – 3 €"),
     ])
-    func jsonInOtherCharsets(_ codec: String, _ charset: String, _ text: String) async throws {
+    func jsonIsReadInOtherCharsets(_ codec: String, _ charset: String, _ text: String) async throws {
         let query = query(codec, charset, mark: false, "application/vnd.test+json")
         let read: [String: String] = try await api.post("text", .json(["a": text]), query: query)
         #expect(read == ["a": text])
@@ -72,14 +72,14 @@ struct WerkzeugResponseTests {
     ]
 
     @Test(arguments: table)
-    func texts(_ codec: String, _ charset: String?, _ text: String) async throws {
+    func textsAreReadInEveryCharset(_ codec: String, _ charset: String?, _ text: String) async throws {
         let query = query(codec, charset, mark: false, "text/plain")
         #expect(try await api.post("text", .text(text), query: query, using: .text) == text)
     }
 
     /// A byte order mark overrides the charset that the server declares, and is not part of the text.
     @Test(arguments: ["utf-8", "utf-16-le", "utf-16-be"])
-    func textsWithByteOrderMarks(_ codec: String) async throws {
+    func textsWithByteOrderMarksOverrideTheCharset(_ codec: String) async throws {
         for charset in [nil, "ISO-8859-1", "utf-16be"] {
             let query = query(codec, charset, mark: true, "text/plain")
             let text = try await api.post("text", .text("é漢👴🏻"), query: query, using: .text)
@@ -88,7 +88,7 @@ struct WerkzeugResponseTests {
     }
 
     @Test(arguments: PropertyList.Layout.allCases)
-    func propertyLists(_ layout: PropertyList.Layout) async throws {
+    func propertyListsAreExchanged(_ layout: PropertyList.Layout) async throws {
         let body = Body.plist(Sample(), by: PropertyList(layout))
         let read: WerkzeugReading = try await api.post("x", body)
         let expected: JSONValue = [
@@ -104,7 +104,7 @@ struct WerkzeugResponseTests {
     }
 
     /// Problem details (RFC 9457) as the problem type of an endpoint and decoded from the error.
-    @Test func problemDetails() async throws {
+    @Test func problemDetailsAreDecoded() async throws {
         let problem = ProblemDetails(
             type: "https://e.test/full", title: "Voll: é漢", status: 422, detail: "\"<&>\"", instance: "/x",
             extensions: ["disk": ["free": 0, "names": ["a", nil]]])

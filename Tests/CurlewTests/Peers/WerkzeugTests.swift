@@ -28,7 +28,7 @@ struct WerkzeugTests {
     }
 
     @Test(arguments: ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT", "QUERY"] as [Curlew.Method])
-    func methods(_ method: Curlew.Method) async throws {
+    func methodsAreSentWithAndWithoutBody(_ method: Curlew.Method) async throws {
         let empty = try await api.request(method, "x", as: WerkzeugReading.self)
         #expect(empty.method == method.rawValue && empty.body.isEmpty && empty.type == "")
         #expect(empty.length == ([.post, .put, .patch].contains(method) ? 0 : nil), "RFC 9110 §8.6")
@@ -37,7 +37,7 @@ struct WerkzeugTests {
         #expect(full.type == "text/plain" && full.typeParameters == ["charset": "utf-8"])
     }
 
-    @Test func convenienceMethods() async throws {
+    @Test func convenienceMethodsSendTheirMethod() async throws {
         let read: [WerkzeugReading] = [
             try await api.get("x"), try await api.post("x", .json(1)), try await api.put("x", .json(1)),
             try await api.patch("x", .json(1)), try await api.delete("x"),
@@ -47,7 +47,7 @@ struct WerkzeugTests {
         #expect(try await api.head("x")["Peer-Method"] == "HEAD")
     }
 
-    @Test func randomJSONBodies() async throws {
+    @Test func randomJSONBodiesAreReadEqually() async throws {
         for seed in 0..<60 as Range<UInt64> {
             var chance = SeededChance(seed)
             let value = JSONValue.random(&chance, depth: 4)
@@ -57,14 +57,14 @@ struct WerkzeugTests {
         }
     }
 
-    @Test func specialCharactersInJSON() async throws {
+    @Test func specialCharactersInJSONAreReadEqually() async throws {
         let read: WerkzeugReading = try await api.post("x", .encoding(Self.hostile))
         let texts = read.json?.asArray?.compactMap(\.asString) ?? []
         #expect(bytes(texts) == bytes(Self.hostile))
     }
 
     /// Special characters in names and values, in the query of a GET and in the form of a POST.
-    @Test func specialCharactersInQueriesAndForms() async throws {
+    @Test func specialCharactersInQueriesAndFormsAreReadEqually() async throws {
         var query: Request.Query = [:]
         var pairs: [[String]] = []
         for (index, text) in Self.hostile.enumerated() {
@@ -87,7 +87,7 @@ struct WerkzeugTests {
         }
     }
 
-    @Test func randomQueriesInRequestsAndForms() async throws {
+    @Test func randomQueriesInRequestsAndFormsAreReadEqually() async throws {
         for seed in 0..<40 as Range<UInt64> {
             var chance = SeededChance(seed)
             let value = QueryValue.random(&chance, depth: 4, listsOfTextsOnly: false)
@@ -104,7 +104,7 @@ struct WerkzeugTests {
         #expect(read.query == [["own", "a&b"], ["key", "k"], ["page", "2"]])
     }
 
-    @Test func specialCharactersInPathSegments() async throws {
+    @Test func specialCharactersInPathSegmentsAreReadEqually() async throws {
         var chance = SeededChance(3)
         let alphabet = Array("ab./?#%:@&=+ \\\u{0}\n~é👴🏻[]{}|^`\"<>")
         let random = (0..<40).map { _ in
@@ -122,7 +122,7 @@ struct WerkzeugTests {
     @Test(arguments: [
         ("ada", "secret"), ("", ""), ("ada", ""), ("", "secret"), ("é", "p:ä:ß"), ("a b", "&=+%#"), ("漢", "👴🏻"),
     ])
-    func basicCredentials(_ user: String, _ password: String) async throws {
+    func basicCredentialsAreReadEqually(_ user: String, _ password: String) async throws {
         let credential = try Credential.basic(user, password)
         let expected = WerkzeugReading.Credentials(type: "basic", user: user, password: password)
         let signed = api.with { $0.fields[.authorization] = credential.fieldValue }
@@ -132,7 +132,7 @@ struct WerkzeugTests {
     }
 
     @Test(arguments: ["mF_9.B5f-4.1JqM", "a/b+c==", "a b"])
-    func bearerCredentials(_ token: String) async throws {
+    func bearerCredentialsAreReadEqually(_ token: String) async throws {
         let signed = api.with { $0.fields = [.authorization: Credential.bearer(token)] }
         let read: WerkzeugReading = try await signed.get("x")
         #expect(read.credential == WerkzeugReading.Credentials(type: "bearer", token: token))
@@ -140,7 +140,7 @@ struct WerkzeugTests {
         #expect(none.credential == nil)
     }
 
-    @Test func acceptFieldOfSerializers() async throws {
+    @Test func acceptFieldListsTheTypesOfTheSerializer() async throws {
         func accept(_ read: WerkzeugReading) -> [String: Double] {
             Dictionary(read.accept.map { ($0.value, $0.quality) }) { max($0, $1) }
         }
@@ -153,7 +153,7 @@ struct WerkzeugTests {
         #expect(accept(read) == ["image/png": 1, "image/*": 0.3, "application/json": 0.001])
     }
 
-    @Test func acceptLanguageAndUserAgent() async throws {
+    @Test func acceptLanguageAndUserAgentAreRead() async throws {
         let field = AcceptLanguage.field(environment: ["LANG": "de_AT.UTF-8", "LANGUAGE": "de_AT:sr_RS@latin:fr"])
         let api = api.with { $0.fields = [.acceptLanguage: field, "X-Number": 7] }
         let read: WerkzeugReading = try await api.get("x")
@@ -166,7 +166,7 @@ struct WerkzeugTests {
         #expect(program.count == 2 && program.last == "Curlew/\(libraryVersion)")
     }
 
-    @Test func bodiesOfUnknownLength() async throws {
+    @Test func bodiesOfUnknownLengthAreChunked() async throws {
         let source = ChunkSource(body: PatternBody(seed: 2, length: 100_000), chunk: 7001)
         let read: WerkzeugReading = try await api.post("x", .stream(source, type: "image/png"))
         #expect(read.body.sha256 == source.body.sha256 && read.length == nil && read.type == "image/png")

@@ -18,7 +18,7 @@ struct AppendedQueryTests {
             ("http://h/#f", "", "http://h/#f"),
             ("http://h?", "", "http://h?"), ("/ä", "q=%C3%A4", "/ä?q=%C3%A4"), ("", "q", "?q"),
         ])
-    func appendsAQueryToAURL(_ text: String, _ query: String, _ expected: String) {
+    func queryIsAppendedToAURL(_ text: String, _ query: String, _ expected: String) {
         #expect(url(text, appending: query) == expected)
     }
 }

@@ -63,7 +63,7 @@ struct QueryEncoderTests {
         Row("RQ-14", ["a": ["b": [Int]()], "c": [[Int]()]], ""),
     ]
 
-    @Test("RQ-04 to RQ-14", arguments: rows) func encodesEachRow(_ row: Row) throws {
+    @Test("RQ-04 to RQ-14", arguments: rows) func rowsOfTheTableAreEncoded(_ row: Row) throws {
         #expect(try Request.QueryEncoder().encode(row.value) == row.expected)
         #expect(try row.value.text(Request.QueryEncoder()) == row.expected)
         // The value as the only member of another value, which uses another container.
@@ -71,7 +71,7 @@ struct QueryEncoderTests {
         #expect(try Request.QueryEncoder().encode(["q": row.value]).split(separator: "&").count == entries.count)
     }
 
-    @Test("RQ-02: unescaped and escaped characters, byte by byte") func escapes() {
+    @Test("RQ-02: unescaped and escaped characters, byte by byte") func charactersAreEscapedByteByByte() {
         let kept = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?"
         #expect(Request.QueryEncoder.escape(kept) == kept)
         for byte in UInt8(0)..<128 {
@@ -84,7 +84,7 @@ struct QueryEncoderTests {
         #expect(Request.QueryEncoder.escape("a b+c", spaces: .plus) == "a+b%2Bc")
     }
 
-    @Test("RQ-03: long texts and composed characters stay whole", arguments: 48...52) func escapesLongTexts(
+    @Test("RQ-03: long texts and composed characters stay whole", arguments: 48...52) func longTextsAreEscapedWhole(
         _ length: Int
     ) {
         let text = String(repeating: "a", count: length) + "👴🏻"
@@ -101,7 +101,7 @@ struct QueryEncoderTests {
             (-1.5e-7, "-0.00000015"), (.infinity, "inf"), (-.infinity, "-inf"), (.nan, "nan"), (-0.0, "-0"),
             (123e-10, "0.0000000123"), (10.05, "10.05"), (0, "0"),
         ])
-    func numbers(_ number: Double, _ expected: String) throws {
+    func numbersHaveNoExponent(_ number: Double, _ expected: String) throws {
         let text = try Request.QueryEncoder().encode(["n": number])
         #expect(text == "n=" + expected)
         guard number.isFinite else { return }
@@ -118,9 +118,8 @@ struct QueryEncoderTests {
         }
     }
 
-    @Test("RQ-13: the other widths of floating-point numbers, and decimals") func floatingPointWidthsAndDecimals()
-        throws
-    {
+    @Test("RQ-13: the other widths of floating-point numbers, and decimals")
+    func floatingPointWidthsAndDecimalsAreEncoded() throws {
         struct Numbers: Encodable {
             var a: Float = 48, b: Float = 1e10, c: Float = 0.1, d: Float = 16_777_216, e = Decimal(48), f = [1.0, 2.5]
         }
@@ -129,7 +128,7 @@ struct QueryEncoderTests {
                 == "a=48&b=10000000000&c=0.1&d=16777216&e=48&f=1&f=2.5")
     }
 
-    @Test("RQ-13: every width of integer") func integers() throws {
+    @Test("RQ-13: every width of integer") func integersOfEveryWidthAreEncoded() throws {
         struct Integers: Encodable {
             var a = Int8.max, b = Int16.max, c = Int32.max, d = Int64.max, e = Int.min
             var f = UInt8.max, g = UInt16.max, h = UInt32.max, i = UInt64.max, j = UInt.max, k = UInt128.max

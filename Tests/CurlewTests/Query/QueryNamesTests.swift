@@ -75,7 +75,7 @@ struct QueryNamesTests {
     ]
 
     @Test("Names in the query of a path are removed, except those that structures encode", arguments: removals)
-    func removesNamesOfAPath(_ path: String, _ expected: String) throws {
+    func namesOfAPathAreRemoved(_ path: String, _ expected: String) throws {
         var query = Request.Query.percentEncoded("page=3&&y%5B0%5D")
         query.append("page", 1)
         query.append("tags", ["a"])

@@ -65,7 +65,7 @@ struct QueryStyleTests {
         Row(.init(empties: .keyOnly), empties, "d&l&n%5Bl%5D%5B%5D&s"),
     ]
 
-    @Test("RQ-06, RQ-09 to RQ-14, RQ-20", arguments: rows) func encodesEachStyle(_ row: Row) throws {
+    @Test("RQ-06, RQ-09 to RQ-14, RQ-20", arguments: rows) func stylesOfTheTableAreEncoded(_ row: Row) throws {
         #expect(try row.styles.encode(row.value) == row.expected)
     }
 
@@ -84,7 +84,7 @@ struct QueryStyleTests {
             ("äÖ", "ä_ö", "ä-ö", "äÖ"),
             ("", "", "", ""), ("_", "_", "_", "_"),
         ])
-    func keyStyles(_ name: String, _ snake: String, _ kebab: String, _ camel: String) {
+    func keyStylesConvertNames(_ name: String, _ snake: String, _ kebab: String, _ camel: String) {
         #expect(Request.QueryEncoder.KeyStyle.snakeCase.name(name) == snake)
         #expect(Request.QueryEncoder.KeyStyle.kebabCase.name(name) == kebab)
         #expect(Request.QueryEncoder.KeyStyle.camelCase.name(name) == camel)

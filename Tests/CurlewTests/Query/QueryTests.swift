@@ -43,7 +43,7 @@ struct QueryTests {
             ("a=1&b", "a=1&b"), ("a%2Fb=%zz", "a%2Fb=%zz"), ("a b#c", "a%20b%23c"), ("ä\r\n\u{7F}", "%C3%A4%0D%0A%7F"),
             ("!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~", "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"), ("", ""),
         ])
-    func percentEncoded(_ given: String, _ expected: String) throws {
+    func percentEncodedQueriesAreKept(_ given: String, _ expected: String) throws {
         #expect(try text(.percentEncoded(given)) == expected)
         #expect(try Request.QueryEncoder().encode(Request.Query.percentEncoded(given)) == expected)
         #expect(Request.Query.percentEncoded(given).isEmpty == expected.isEmpty)
@@ -65,14 +65,14 @@ struct QueryTests {
         #expect(try text((["page": 1] as Request.Query).merging(.encoding(Search()))) == "page=1&text=x%20y&page=2")
     }
 
-    @Test func emptyQueries() throws {
+    @Test func emptyQueriesAreRecognised() throws {
         #expect(Request.Query().isEmpty && ([:] as Request.Query).isEmpty && Request.Query.percentEncoded("").isEmpty)
         #expect(!Request.Query.encoding([String: Int]()).isEmpty && !(["a": nil] as Request.Query).isEmpty)
         #expect(try text(.encoding([String: Int]())) == "" && text(Request.Query()) == "")
         #expect(try text(Request.Query.encoding([String: Int]()).merging(.percentEncoded("a"))) == "a")
     }
 
-    @Test func encodesAsAnObject() throws {
+    @Test func queryIsEncodedAsAnObject() throws {
         let query: Request.Query = ["a": 1, "n": nil, "o": ["b": "x"] as Request.Query]
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -97,7 +97,7 @@ struct QueryTests {
     }
 
     /// As JSON, a value alone may have any form; merged with pairs, it needs names.
-    @Test func queriesAsJSON() throws {
+    @Test func queriesAsJSONMergeOnlyNamedValues() throws {
         #expect(try String(decoding: JSONEncoder().encode(Request.Query.encoding([1])), as: UTF8.self) == "[1]")
         let mixed = Request.Query.encoding(["a": 1]).merging(["b": 2])
         let read = try JSONDecoder().decode([String: Int].self, from: JSONEncoder().encode(mixed))

@@ -27,7 +27,7 @@ struct QueryValueEncoderTests {
         #expect(try Request.QueryEncoder().encode(Filter?.some(Filter(text: "x"))) == "text=x")
     }
 
-    @Test func nestedContainers() throws {
+    @Test func nestedContainersAreEncoded() throws {
         let value = Custom { encoder in
             #expect(encoder.codingPath.isEmpty && encoder.userInfo.isEmpty)
             var root = encoder.container(keyedBy: Key.self)
@@ -49,7 +49,7 @@ struct QueryValueEncoderTests {
         #expect(try plain(value) == "a[b]=1&b[]=x&b[][c]&b[][]&b[][]=1&c=2")
     }
 
-    @Test func superEncoders() throws {
+    @Test func superEncodersUseTheirKeys() throws {
         let value = Custom { encoder in
             var root = encoder.container(keyedBy: Key.self)
             try 1.encode(to: root.superEncoder())
@@ -60,7 +60,7 @@ struct QueryValueEncoderTests {
         #expect(try plain(value) == "super=1&a[x]=2&b[]=y")
     }
 
-    @Test func singleValueContainersAndWideIntegers() throws {
+    @Test func singleValueContainersAndWideIntegersAreEncoded() throws {
         let value = Custom { encoder in
             var container = encoder.singleValueContainer()
             #expect(container.codingPath.isEmpty)

@@ -150,7 +150,7 @@ struct RedirectedRequestTests {
         #expect(try #require(try answer("http://a/", "/y", withholding: ["X-T"])).request.withheld.isEmpty)
     }
 
-    @Test func originsAndDowngrades() throws {
+    @Test func originsAndDowngradesAreRecognised() throws {
         let rows: [(String, String, Bool, Bool)] = [
             ("https://a/", "http://a/", false, true), ("https://a/", "http://b/", false, true),
             ("http://a/", "https://a/", false, false), ("https://a/", "https://b/", false, false),

@@ -91,7 +91,7 @@ struct RedirectLifetimeTests {
     // MARK: Cancelling
 
     @Test(arguments: ways, [false, true])
-    func taskCancellationDuringRedirects(_ way: Taking, _ isBetween: Bool) async throws {
+    func taskCancellationDuringRedirectsEndsTheTransfer(_ way: Taking, _ isBetween: Bool) async throws {
         let gate = Gate()
         let scene = try RedirectScene(answer: .text("there").fault(.stall(gate), at: .body(2)))
         let task = Task { try await way(scene.request, by: scene.session) }

@@ -46,7 +46,7 @@ struct RedirectPolicyTests {
         #expect(Request.Options(redirects: RedirectPolicy.never).redirects == RedirectPolicy.never)
     }
 
-    @Test func descriptions() {
+    @Test func descriptionsNameRuleAndMaximum() {
         let policies: [RedirectPolicy] = [
             .follow(), .never, .sameOrigin(max: 2), .custom(max: 0) { _ in .stop },
             .follow(max: 1, allowingDowngrade: true),
@@ -122,7 +122,7 @@ struct RedirectPolicyTests {
     @Test func downgradeToHTTPIsRefusedUnlessAllowed() async throws {
         let error = await #expect(throws: NetworkError.self) { try await next(.follow(), request, head()) }
         #expect(error?.kind == .redirectRefused && error?.phase == .receiving && error?.cause == nil)
-        #expect(error?.message == "A 307 redirect goes from https to http.")
+        #expect(error?.message == "A 307 redirect leads from https to http.")
         #expect(error?.hint?.contains("allowingDowngrade: true") == true)
         #expect(error?.response == head() && error?.request?.url == request.url)
         #expect(error?.detailedDescription.contains("s3cret") == false)

@@ -26,7 +26,7 @@ struct RedirectTests {
     ]
 
     @Test(arguments: methodRows)
-    func methods(_ row: MethodRow) async throws {
+    func methodsChangeByStatus(_ row: MethodRow) async throws {
         let server = try MockServer { _ in .text("there") }
         server.on(nil, "/from", .redirect(to: "/to", status: row.status))
         let session = Session()
@@ -57,7 +57,7 @@ struct RedirectTests {
     ]
 
     @Test(arguments: referenceRows)
-    func references(_ row: Reference) async throws {
+    func referencesAreResolvedAgainstTheURL(_ row: Reference) async throws {
         let server = try MockServer { _ in .text("there") }
         let location = row.location.replacing("{host}", with: "127.0.0.1:\(server.port)")
         server.on("GET", "/a/b", inOrder: [.redirect(to: location), .text("there")])
@@ -71,7 +71,7 @@ struct RedirectTests {
     // MARK: History
 
     @Test(arguments: Taking.allCases)
-    func history(_ take: Taking) async throws {
+    func historyListsTheRedirects(_ take: Taking) async throws {
         let server = try MockServer { _ in .text("there") }
         server.on("POST", "/1", .redirect(to: "/2", status: 308).field("X-Hop", "1"))
         server.on("POST", "/2", .redirect(to: "/3", status: 303))

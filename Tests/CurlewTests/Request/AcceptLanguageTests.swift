@@ -41,7 +41,8 @@ struct AcceptLanguageTests {
         (["LANG": "de", "LANGUAGE": "*:fr"], "fr;q=1"),
     ]
 
-    @Test(arguments: rows) func acceptLanguageFromEnvironment(_ environment: [String: String], _ expected: String?) {
+    @Test(arguments: rows)
+    func acceptLanguageIsReadFromTheEnvironment(_ environment: [String: String], _ expected: String?) {
         #expect(AcceptLanguage.field(environment: environment) == expected)
     }
 

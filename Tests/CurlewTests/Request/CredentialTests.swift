@@ -12,7 +12,7 @@ struct CredentialTests {
         ("Aladdin", "open sesame", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("test", "123£", "Basic dGVzdDoxMjPCow=="),
         ("", "", "Basic Og=="), ("a", "b:c", "Basic YTpiOmM="), ("ключ", "👴🏻", "Basic 0LrQu9GO0Yc68J+RtPCfj7s="),
     ])
-    func basicCredential(_ user: String, _ password: String, _ expected: String) throws {
+    func basicCredentialIsEncodedAsBase64(_ user: String, _ password: String, _ expected: String) throws {
         let credential = try Credential.basic(user, password)
         #expect(credential.fieldValue == expected && credential.scheme == "Basic")
         #expect(HeaderFields.isValidValue(credential.fieldValue))
@@ -29,7 +29,8 @@ struct CredentialTests {
         #expect("\(expected)".hasPrefix(expected == .controlInPassword ? "The password has" : "The user name has"))
     }
 
-    @Test(arguments: ["abc.DEF-_~+/==", "not a b64token", ""]) func bearerCredential(_ token: String) {
+    @Test(arguments: ["abc.DEF-_~+/==", "not a b64token", ""])
+    func bearerCredentialIsWrittenUnchanged(_ token: String) {
         #expect(Credential.bearer(token).fieldValue == "Bearer " + token)
         #expect(Credential.bearer(token).scheme == "Bearer")
     }
@@ -51,7 +52,7 @@ struct CredentialTests {
         }
     }
 
-    @Test func credentialEquality() throws {
+    @Test func credentialEqualityComparesSchemeAndSecret() throws {
         #expect(try Credential.basic("a", "b") == .basic("a", "b"))
         #expect(try Set([Credential.basic("a", "b"), .basic("a", "c"), .bearer("a"), .bearer("a")]).count == 3)
     }

@@ -67,7 +67,7 @@ struct CurlDescriptionTests {
     ]
 
     @Test(arguments: forms)
-    func curlCommandOfRequests(_ request: Request, _ command: String) {
+    func curlCommandDescribesRequests(_ request: Request, _ command: String) {
         #expect(request.curlDescription(showingSecrets: true) == command)
     }
 

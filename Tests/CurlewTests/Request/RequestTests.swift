@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Request")
 struct RequestTests {
-    @Test func initialisers() throws {
+    @Test func initialisersSetMethodAndURL() throws {
         let url = try #require(URL(string: "https://h/p"))
         let literal: Request = "https://h/p"
         for request in [
@@ -37,7 +37,7 @@ struct RequestTests {
         #expect("\(request)" == "G\\nT https://h/path?a=<redacted>")
     }
 
-    @Test func priorities() {
+    @Test func prioritiesAreOrdered() {
         #expect(Request.Priority.low < .normal && .normal < Request.Priority.high)
         #expect(Request.Priority(rawValue: 1) > .normal)
         let options = Request.Options(timeouts: Timeouts(), priority: .high, label: "l", responseLimit: 1)
@@ -162,7 +162,7 @@ struct TimeoutsTests {
         }
     }
 
-    @Test func requestOptionsEquality() {
+    @Test func requestOptionsEqualityComparesAllOptions() {
         var one = Request.Options(timeouts: Timeouts(total: .seconds(1)), label: "a", redirects: RedirectPolicy.never)
         var other = Request.Options(label: "a")
         #expect(one != other)

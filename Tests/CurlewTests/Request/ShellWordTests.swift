@@ -54,7 +54,7 @@ struct ShellWordTests {
     @Test(arguments: [
         ("abc", "abc"), ("a b", "'a b'"), ("it's", #"'it'\''s'"#), ("", "''"), ("a\tb\n", #"$'a\011b\n'"#),
     ])
-    func quotedWords(_ text: String, _ word: String) {
+    func wordsAreQuotedForTheShell(_ text: String, _ word: String) {
         #expect(ShellWord.quoted(text) == word)
     }
 

@@ -12,12 +12,12 @@ struct UserAgentTests {
         UserAgent.text(program: program, version: version, library: library)
     }
 
-    @Test func userAgentWithAllParts() {
+    @Test func userAgentContainsAllParts() {
         #expect(text(version: "1.2") == "app/1.2 Curlew/0.1.0")
         #expect(text() == "app Curlew/0.1.0")
     }
 
-    @Test func userAgentWithMissingParts() {
+    @Test func userAgentOmitsMissingParts() {
         #expect(text(program: nil) == "Curlew/0.1.0")
         #expect(text(program: "日本", version: "1") == "Curlew/0.1.0")
         #expect(text(version: "", library: "") == "app Curlew")
@@ -36,11 +36,11 @@ struct UserAgentTests {
         arguments: [
             ("/usr/bin/app", "app"), ("/opt/a b/app (deleted)", "app"), ("app", "app"), ("/", nil), (nil, nil),
         ] as [(String?, String?)])
-    func programNameFromLink(_ link: String?, _ expected: String?) {
+    func programNameIsReadFromTheLink(_ link: String?, _ expected: String?) {
         #expect(UserAgent.program(link: link) == expected)
     }
 
-    @Test func userAgentOfThisProcess() throws {
+    @Test func userAgentOfThisProcessNamesItsProgram() throws {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe").split(separator: "/").last
         let name = try #require(own).filter { "\($0)".isToken }
         #expect(UserAgent.standard == "\(name) Curlew/\(libraryVersion)")

@@ -16,7 +16,7 @@ struct ResponseHeadTests {
     ]
 
     @Test(arguments: heads)
-    func parsesHeads(block: String, version: ResponseHead.HTTPVersion, status: Status, reason: String?) throws {
+    func headsAreParsed(block: String, version: ResponseHead.HTTPVersion, status: Status, reason: String?) throws {
         let head = try #require(ResponseHead(rawBlock: Array(block.utf8), url: "http://h/"))
         #expect(head.version == version)
         #expect(head.status == status)
@@ -33,11 +33,11 @@ struct ResponseHeadTests {
         "HTTP/1,1 200 OK\r\n", "HTTP/ 200 OK\r\n", "ICY 200 OK\r\n", "http/1.1 200 OK\r\n", "HTTP/1.1 200OK\r\n",
         "HTTP/x.1 200 OK\r\n", "HTTP/1.1\t200 OK\r\n",
     ])
-    func refusesMalformedStatusLines(block: String) {
+    func malformedStatusLinesAreRefused(block: String) {
         #expect(ResponseHead(rawBlock: Array(block.utf8)) == nil)
     }
 
-    @Test func headWithoutFields() throws {
+    @Test func headWithoutFieldsIsParsed() throws {
         let head = try #require(ResponseHead(rawBlock: Array("HTTP/1.1 200".utf8)))
         #expect(head.fields.isEmpty)
         #expect(head[.accept] == nil)
@@ -50,13 +50,13 @@ struct ResponseHeadTests {
     ]
 
     @Test(arguments: lengths)
-    func contentLength(text: String?, length: Int64?) {
+    func contentLengthIsParsed(text: String?, length: Int64?) {
         var fields = HeaderFields()
         fields[.contentLength] = text
         #expect(ResponseHead(status: .ok, fields: fields).contentLength == length)
     }
 
-    @Test func headCreatedByHand() {
+    @Test func headCreatedByHandHasDefaults() {
         let head = ResponseHead(status: .ok, fields: ["Content-Type": "text/plain", "Set-Cookie": "secret"])
         #expect(head.contentType == "text/plain")
         #expect(head.version == .http1_1 && head.url.isEmpty && head.reason == nil)

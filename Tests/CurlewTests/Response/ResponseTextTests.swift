@@ -23,7 +23,7 @@ struct ResponseTextTests {
     ]
 
     @Test(arguments: charsets)
-    func charset(contentType: String?, charset: String?) {
+    func charsetIsReadFromTheContentType(contentType: String?, charset: String?) {
         var fields = HeaderFields()
         fields[.contentType] = contentType
         #expect(ResponseHead(status: .ok, fields: fields).charset == charset)

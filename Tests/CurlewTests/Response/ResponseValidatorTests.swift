@@ -51,7 +51,7 @@ struct ResponseValidatorTests {
     }
 
     @Test(arguments: rows)
-    func validatorVerdicts(row: Row) {
+    func validatorGivesTheExpectedVerdicts(row: Row) {
         let error = Self.refusal(row)
         #expect(error?.kind == row.kind)
         #expect(error?.message ?? "" == row.message)
@@ -86,7 +86,7 @@ struct ResponseValidatorTests {
     ]
 
     @Test(arguments: hints)
-    func hintsByStatus(status: Status, body: String, hint: String?) {
+    func hintsFollowTheStatus(status: Status, body: String, hint: String?) {
         #expect(Self.refusal(Row(status: status, body: body))?.hint == hint)
     }
 }

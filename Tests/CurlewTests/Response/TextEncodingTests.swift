@@ -17,7 +17,7 @@ private func data(_ hex: String) -> Data { Data(EncodedText.bytes(hex)) }
 @Suite("TextEncoding", .timeLimit(.minutes(5)))
 struct TextEncodingTests {
     @Test(arguments: EncodedText.upperHalves)
-    func singleByteUpperHalves(label: String, text: String) throws {
+    func singleByteUpperHalvesAreDecoded(label: String, text: String) throws {
         let encoding = try #require(TextEncoding(label: label))
         let first = label.hasPrefix("iso") ? 0xA0 : 0x80
         let bytes = Data((first...0xFF).map { UInt8($0) })
@@ -39,7 +39,7 @@ struct TextEncodingTests {
     }
 
     @Test(arguments: EncodedText.texts)
-    func textsOfEachEncoding(label: String, hex: String, text: String) throws {
+    func textsOfEachEncodingAreDecoded(label: String, hex: String, text: String) throws {
         let encoding = try #require(TextEncoding(label: label))
         #expect(scalars(try encoding.text(of: data(hex))) == scalars(text))
         #expect(scalars(try encoding.text(of: data(hex), lossy: true)) == scalars(text))
@@ -54,7 +54,7 @@ struct TextEncodingTests {
         #expect(try encoding.text(of: long) == String(repeating: text, count: 9000))
     }
 
-    @Test func labels() {
+    @Test func labelsSelectTheEncoding() {
         let names: [(String, String?)] = [
             ("utf-8", "UTF-8"), ("UTF8", "UTF-8"), (" \t\nUtf-8\r\u{C} ", "UTF-8"), ("ASCII", "windows-1252"),
             ("ISO-8859-1", "windows-1252"), ("latin1", "windows-1252"), ("iso-8859-9", "windows-1254"),
@@ -127,7 +127,7 @@ struct TextEncodingTests {
         ("gbk", "80", "€"), ("gb18030", "6180", "a€"), ("shift_jis", "8061", "\u{80}a"), ("big5", "a2cca2ce", "十卅"),
         ("big5", "a1c3a240", "\u{FFE3}\u{FF3C}"),
     ])
-    func bytesThatOnlyTheWHATWGStandardAccepts(label: String, hex: String, text: String) throws {
+    func bytesThatOnlyTheWHATWGStandardAcceptsAreDecoded(label: String, hex: String, text: String) throws {
         let encoding = try #require(TextEncoding(label: label))
         #expect(scalars(try encoding.text(of: data(hex))) == scalars(text))
     }

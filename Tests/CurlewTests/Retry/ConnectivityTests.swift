@@ -97,7 +97,7 @@ struct ConnectivityTests {
     }
 
     /// With real connectivity the wait returns at once; without it, the wait ends when its task is cancelled.
-    @Test func connectivityWaitWithTheRealPath() async throws {
+    @Test func connectivityWaitUsesTheRealPath() async throws {
         var iterator = Session.shared.path.makeAsyncIterator()
         let path = try #require(await iterator.next())
         let wait = Task { await Connectivity.wait() }

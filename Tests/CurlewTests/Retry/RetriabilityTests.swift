@@ -42,7 +42,7 @@ struct RetriabilityTests {
     ]
 
     @Test(arguments: statusRows)
-    func retriabilityOfStatuses(status: Status, post: Retriability, put: Retriability) {
+    func statusesDecideRetriability(status: Status, post: Retriability, put: Retriability) {
         #expect(error(.unacceptableStatus, .validating, .post, status).retriability == post)
         #expect(error(.unacceptableStatus, .validating, .put, status).retriability == put)
     }
@@ -64,12 +64,12 @@ struct RetriabilityTests {
         .sessionClosed, .internal, .unacceptableStatus, .redirectRefused, .authenticationFailed,
         Kind(rawValue: "made_up"),
     ])
-    func kindsThatAreNeverRetried(kind: Kind) {
+    func fatalErrorKindsAreNeverRetried(kind: Kind) {
         #expect(error(kind, .preparing, .get).retriability == .never)
         #expect(!error(kind, .preparing).retriabilityReason.isEmpty)
     }
 
-    @Test func retriabilityOfOtherKinds() {
+    @Test func otherKindsDecideRetriability() {
         #expect(error(.cannotResolve, .resolving, .post).retriability == .safe(after: nil))
         #expect(error(.cannotConnect, .connecting, .post).retriability == .safe(after: nil))
         #expect(error(.circuitOpen, .queued, .post).retriability == .safe(after: nil))

@@ -229,7 +229,7 @@ struct RetryTests {
         #expect(try await waits(policy, server) == [] && server.requestCount == 1)
     }
 
-    @Test func noRetryAfterTheDeadline() async throws {
+    @Test func retryNeverStartsAfterTheDeadline() async throws {
         let long = RetryPolicy.Backoff(first: .seconds(100), longest: .seconds(100))
         let first = try server([503, 503])
         #expect(try await waits(RetryPolicy(limit: 3, backoff: long, deadline: .seconds(50)), first) == [])
@@ -322,17 +322,17 @@ struct RetryTests {
         let transfer = session(quick).transfer(Request(server.url("/")))
         let events = transfer.events
         _ = try await transfer.value
-        var told: [String] = []
+        var reported: [String] = []
         for await event in events {
             switch event.kind {
             case .waiting(let time, let error):
-                told.append("\(event.attempt) \(time) \(error.response?.status.code ?? 0)")
-            case .retried: told.append("\(event.attempt) retried")
+                reported.append("\(event.attempt) \(time) \(error.response?.status.code ?? 0)")
+            case .retried: reported.append("\(event.attempt) retried")
             default: break
             }
         }
         let words = ["1 0.0 seconds 503", "1 retried", "2 0.0 seconds 500", "2 retried"]
-        #expect(told == words)
+        #expect(reported == words)
     }
 
     @Test func retryPolicyRoundTripsThroughJSON() throws {

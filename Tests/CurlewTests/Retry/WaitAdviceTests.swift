@@ -33,7 +33,7 @@ import Testing
         (["Retry-After": "2", "RateLimit": #""default";r=0;t=30"#], 2),
     ]
 
-    @Test(arguments: rows.indices) func waitAdviceOfResponseFields(_ index: Int) {
+    @Test(arguments: rows.indices) func waitAdviceIsReadFromResponseFields(_ index: Int) {
         let (fields, seconds) = Self.rows[index]
         let expected = seconds.flatMap { Duration(untrustedSeconds: Double($0)) }
         #expect(wait(fields) == expected, "\(fields)")

@@ -53,7 +53,7 @@ struct CancellationPhaseTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test func cancellationWhileQueued() async throws {
+    @Test func cancellationEndsAQueuedTransfer() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session { $0.limits.transfersPerHost = 1 }
@@ -69,7 +69,7 @@ struct CancellationPhaseTests {
         #expect(server.requests.map(\.path) == ["/held"])
     }
 
-    @Test func cancellationWhileConnecting() async throws {
+    @Test func cancellationEndsAConnectingTransfer() async throws {
         let listener = try #require(StuckListener())
         let session = Session { $0.timeouts.connect = .seconds(50) }
         try await expectCancellation(
@@ -104,7 +104,7 @@ struct CancellationPhaseTests {
         for body in bodies { #expect(try await body.value == Data("x".utf8)) }
     }
 
-    @Test func cancellationWhileSecuring() async throws {
+    @Test func cancellationEndsATLSHandshake() async throws {
         let gate = Gate()
         var options = MockServer.Options()
         options.onAccept = { _ in [.stall(gate)] }
@@ -121,9 +121,8 @@ struct CancellationPhaseTests {
         #expect(!gate.isOpen && server.requestCount == 0)
     }
 
-    @Test(arguments: [false, true], [false, true]) func cancellationWhileSending(_ isStream: Bool, _ byTask: Bool)
-        async throws
-    {
+    @Test(arguments: [false, true], [false, true])
+    func cancellationEndsASendingTransfer(_ isStream: Bool, _ byTask: Bool) async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 32 << 10
         let gate = Gate()
@@ -144,7 +143,7 @@ struct CancellationPhaseTests {
         #expect(server.completeRequests == 0)
     }
 
-    @Test func cancellationWhileWaiting() async throws {
+    @Test func cancellationEndsAWaitingTransfer() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         var arrivals = 0
@@ -157,7 +156,7 @@ struct CancellationPhaseTests {
         #expect(!gate.isOpen)
     }
 
-    @Test func cancellationWhileReceiving() async throws {
+    @Test func cancellationEndsAReceivingTransfer() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .pattern(PatternBody(seed: 1, length: 100_000)).fault(.stall(gate), at: .body(1000))
@@ -171,7 +170,7 @@ struct CancellationPhaseTests {
         #expect(!gate.isOpen)
     }
 
-    @Test func cancellationWhilePaused() async throws {
+    @Test func cancellationEndsAPausedTransfer() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .pattern(PatternBody(seed: 1, length: 100_000)).fault(.stall(gate), at: .body(1000))
@@ -187,7 +186,7 @@ struct CancellationPhaseTests {
         #expect(!gate.isOpen)
     }
 
-    @Test(arguments: [false, true]) func cancellationWhilePausedInTheQueue(_ byTask: Bool) async throws {
+    @Test(arguments: [false, true]) func cancellationEndsATransferPausedInTheQueue(_ byTask: Bool) async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         let transfer = session.transfer(Request(server.url("/")))

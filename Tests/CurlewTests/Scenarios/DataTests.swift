@@ -33,7 +33,7 @@ struct DataTests {
     }
 
     @Test(arguments: [Method.get, .head, .post, .put, .patch, .delete, .options, .trace, "PURGE", "M-SEARCH"])
-    func methodsWithoutBody(_ method: Method) async throws {
+    func methodsAreSentWithoutBody(_ method: Method) async throws {
         let server = try MockServer { _ in .text("hello") }
         let (data, head) = try await Session().data(for: Request(method, server.url("/x")))
         #expect(data == Data((method == .head ? "" : "hello").utf8))
@@ -49,7 +49,7 @@ struct DataTests {
     }
 
     @Test(arguments: [Method.get, .post, .put, .patch, .delete, "REPORT"])
-    func methodsWithBody(_ method: Method) async throws {
+    func methodsAreSentWithBody(_ method: Method) async throws {
         let server = try MockServer { _ in .text("done") }
         let request = Request(method, server.url("/x"), body: .text("äbc"))
         let (data, _) = try await Session().data(for: request)
@@ -114,7 +114,7 @@ struct DataTests {
         #expect(server.requests.first?.field("X-Name") == "Jörg \t 日本")
     }
 
-    @Test(arguments: [204, 304]) func statusesWithoutBody(_ code: Int) async throws {
+    @Test(arguments: [204, 304]) func statusesWithoutBodyReturnNoData(_ code: Int) async throws {
         let server = try MockServer { _ in .status(code, [("Content-Length", "99")], body: [1]) }
         let session = Session()
         for _ in 0..<2 {
@@ -125,7 +125,7 @@ struct DataTests {
         #expect(server.connectionCount == 1)
     }
 
-    @Test func emptyBodies() async throws {
+    @Test func emptyBodiesAreReceived() async throws {
         let server = try MockServer { _ in .bytes([]) }
         server.on("GET", "/chunked", .bytes([]).chunked())
         server.on("GET", "/close", .bytes([]).untilClose())
@@ -160,7 +160,7 @@ struct DataTests {
         #expect(head["VARY"] == "A, B")
     }
 
-    @Test(arguments: [1, 4095, 65536, 1 << 20, 20 << 20]) func bodiesOfAnySize(_ length: Int) async throws {
+    @Test(arguments: [1, 4095, 65536, 1 << 20, 20 << 20]) func bodiesOfAnySizeAreReceived(_ length: Int) async throws {
         let body = PatternBody(seed: 3, length: length)
         let expected = body.sha256
         let server = try MockServer { _ in .pattern(body) }

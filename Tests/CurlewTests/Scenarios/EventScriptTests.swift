@@ -154,11 +154,11 @@ struct EventScriptTests {
             let attempts = events.filter { $0.word == "metrics" }.map(\.attempt)
             #expect(Set(attempts).count == attempts.count, "\(script)")
         }
-        let told = Dictionary(grouping: notes.transferEvents.filter { $0.attempt > 0 }, by: \.transfer)
-        for events in told.values { check(events.map(\.word), events.map(\.elapsed), events.first?.url ?? "") }
+        let recorded = Dictionary(grouping: notes.transferEvents.filter { $0.attempt > 0 }, by: \.transfer)
+        for events in recorded.values { check(events.map(\.word), events.map(\.elapsed), events.first?.url ?? "") }
         // The transfer's observer and the session's observer receive the same events.
         for (script, events) in stories where events.count > 1 {
-            let other = told[events[0].transfer]?.map(\.word)
+            let other = recorded[events[0].transfer]?.map(\.word)
             let known = other ?? []
             #expect(other == nil || known == events.map(\.word), "\(script) \(known) \(events.map(\.word))")
         }

@@ -19,7 +19,7 @@ struct EventTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func newAndReusedConnectionEvents(_ style: CallStyle) async throws {
+    func newAndReusedConnectionsReportTheirEvents(_ style: CallStyle) async throws {
         let server = try MockServer { _ in .text("hello") }
         let request = Request(server.url("/"))
         #expect(try await heard([request, request], style) == [Self.fresh, Self.reused])
@@ -28,7 +28,7 @@ struct EventTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func smallAndLargeBodyEvents(_ style: CallStyle) async throws {
+    func smallAndLargeBodiesReportTheSameEvents(_ style: CallStyle) async throws {
         let server = try MockServer { _ in .text("hello") }
         let small = Request(.post, server.url("/"), body: .text("four"))
         var large = Request(.post, server.url("/"), body: .bytes(PatternBody(seed: 1, length: 3 << 20).data))
@@ -37,7 +37,7 @@ struct EventTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func redirectEvents(_ style: CallStyle) async throws {
+    func redirectsReportTheirEvents(_ style: CallStyle) async throws {
         let server = try MockServer()
         server.on("GET", "/a", .redirect(to: "/b"))
         server.on("GET", "/b", .redirect(to: "/c", status: 307))
@@ -53,7 +53,7 @@ struct EventTests {
 
     /// The body of the redirect is aborted, which does not end the transfer.
     @Test(arguments: CallStyle.allCases)
-    func redirectWithLongBodyEvents(_ style: CallStyle) async throws {
+    func redirectWithLongBodyReportsItsEvents(_ style: CallStyle) async throws {
         let server = try MockServer()
         let long = MockResponse.pattern(PatternBody(seed: 1, length: 1 << 30), status: 302).field("Location", "/b")
         server.on("GET", "/a", long)
@@ -66,7 +66,7 @@ struct EventTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func interceptorRetryEvents(_ style: CallStyle) async throws {
+    func interceptorRetryReportsItsEvents(_ style: CallStyle) async throws {
         let server = try MockServer()
         server.on("GET", "/", inOrder: [.text("busy", status: 503), .text("hello")])
         let again = ClosureInterceptor { request, _, next in
@@ -80,7 +80,7 @@ struct EventTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func interceptorResponseEvents(_ style: CallStyle) async throws {
+    func interceptorResponseReportsFinished(_ style: CallStyle) async throws {
         let request: Request = "http://127.0.0.1:1/"
         let whole = ClosureInterceptor { request, _, _ in
             IncomingResponse(ResponseHead(status: .ok), body: Data("made".utf8), to: request)
@@ -97,7 +97,7 @@ struct EventTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func staleConnectionEvents(_ style: CallStyle) async throws {
+    func staleConnectionReportsRestarted(_ style: CallStyle) async throws {
         let server = try MockServer()
         server.on("GET", "/") { $0.ordinal == 1 ? .text("fresh") : .raw("").fault(.close, at: .start) }
         let request = Request(server.url("/"))
@@ -109,7 +109,7 @@ struct EventTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func earlyHintsEvents(_ style: CallStyle) async throws {
+    func earlyHintsReportTheirEvent(_ style: CallStyle) async throws {
         let server = try MockServer { _ in .text("hello").informational(103, [("Link", "</a>")]) }
         let words = try await heard([Request(server.url("/"))], style)
         #expect(
@@ -122,7 +122,7 @@ struct EventTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func tlsEvents(_ style: CallStyle) async throws {
+    func tlsConnectionReportsSecured(_ style: CallStyle) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue()) { _ in .text("hello") }
         let roots = try CustomRoots(pem: authority.certificatePEM)
@@ -134,7 +134,7 @@ struct EventTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func http2Events(_ style: CallStyle) async throws {
+    func http2ConnectionReportsItsEvents(_ style: CallStyle) async throws {
         let authority = try TestAuthority()
         let server = try HTTP2Server(tls: authority.issue()) { _ in .respond(text: "hello") }
         let roots = try CustomRoots(pem: authority.certificatePEM)

@@ -40,7 +40,8 @@ struct FailureTests {
         #expect(error.retriability == .safe(after: nil))
     }
 
-    @Test(arguments: [SocketFault.reset, .close]) func connectionLostBeforeTheHead(_ fault: SocketFault) async throws {
+    @Test(arguments: [SocketFault.reset, .close])
+    func connectionLostBeforeTheHeadIsReported(_ fault: SocketFault) async throws {
         let error = try await failure(of: .text("x").fault(fault, at: .start))
         #expect(error.kind == .connectionLost)
         #expect(error.phase == .waiting)
@@ -51,7 +52,7 @@ struct FailureTests {
     }
 
     @Test(arguments: [SocketFault.reset, .close], [1, 12, 17, 30])
-    func connectionLostInsideTheHead(_ fault: SocketFault, _ offset: Int) async throws {
+    func connectionLostInsideTheHeadIsReported(_ fault: SocketFault, _ offset: Int) async throws {
         let error = try await failure(of: .text("hello").fault(fault, at: .head(offset)))
         #expect(error.kind == .connectionLost)
         #expect(error.response == nil && error.body.isEmpty)
@@ -66,7 +67,7 @@ struct FailureTests {
     }
 
     @Test(arguments: [SocketFault.reset, .close, .cut], [0, 100, 70_000])
-    func connectionLostInsideTheBody(_ fault: SocketFault, _ offset: Int) async throws {
+    func connectionLostInsideTheBodyIsReported(_ fault: SocketFault, _ offset: Int) async throws {
         let body = PatternBody(seed: 1, length: 100_000)
         for script in [MockResponse.pattern(body), .pattern(body).chunked()] {
             let error = try await failure(of: script.fault(fault, at: .body(offset)))

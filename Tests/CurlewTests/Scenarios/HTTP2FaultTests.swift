@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2FaultTests {
     @Test(arguments: [HTTP2ErrorCode.internalError, .cancel, .enhanceYourCalm])
-    func streamResetBeforeTheHead(_ code: HTTP2ErrorCode) async throws {
+    func streamResetBeforeTheHeadIsReported(_ code: HTTP2ErrorCode) async throws {
         let scene = try HTTP2Scene { _ in .afterRequest.reset(code) }
         let error = try await scene.failure()
         #expect(error.kind == .connectionLost && error.phase == .waiting && error.response == nil)
@@ -19,7 +19,7 @@ struct HTTP2FaultTests {
     }
 
     @Test(arguments: [HTTP2ErrorCode.internalError, .cancel, .protocolError])
-    func streamResetInsideTheBody(_ code: HTTP2ErrorCode) async throws {
+    func streamResetInsideTheBodyIsReported(_ code: HTTP2ErrorCode) async throws {
         let gate = Gate()
         let scene = try HTTP2Scene { _ in .now.head(200).body("abc").fault(.stall(gate)).reset(code) }
         let error = try await scene.failureAfterHead(opening: gate)
@@ -34,7 +34,7 @@ struct HTTP2FaultTests {
         #expect(try await scene.session.data(for: scene.request()).0 == Data("whole".utf8))
     }
 
-    @Test func streamResetInsideAnUpload() async throws {
+    @Test func streamResetInsideAnUploadIsReported() async throws {
         let scene = try HTTP2Scene { _ in .now.reading(bytes: 100_000).reset(.internalError) }
         let body = PatternBody(seed: 1, length: 3 << 20)
         let error = try await scene.failure(scene.post(.bytes(body.bytes)))
@@ -42,7 +42,7 @@ struct HTTP2FaultTests {
     }
 
     @Test(arguments: [SocketFault.close, .cut, .reset])
-    func connectionLostBeforeTheHead(_ fault: SocketFault) async throws {
+    func connectionLostBeforeTheHeadIsReported(_ fault: SocketFault) async throws {
         let scene = try HTTP2Scene { _ in .afterRequest.fault(fault) }
         let error = try await scene.failure(scene.post(.text("order")))
         #expect(error.kind == .connectionLost && error.phase == .waiting && error.response == nil)
@@ -50,7 +50,7 @@ struct HTTP2FaultTests {
     }
 
     @Test(arguments: [SocketFault.close, .cut, .reset], [[], [(name: "content-length", value: "10")]])
-    func connectionLostInsideTheBody(
+    func connectionLostInsideTheBodyIsReported(
         _ fault: SocketFault, _ fields: [(name: String, value: String)]
     ) async throws {
         let gate = Gate()
@@ -89,7 +89,7 @@ struct HTTP2FaultTests {
 /// Unusual but valid HTTP/2 responses.
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2ResponseTests {
-    @Test func informationalHeadsAndTrailers() async throws {
+    @Test func informationalHeadsAndTrailersAreAccepted() async throws {
         let scene = try HTTP2Scene { _ in
             .now.head(103, [("link", "</a>")]).head(103).head(200, [("a", "b")]).body("abc").trailers([("x-sum", "1")])
         }
@@ -98,7 +98,7 @@ struct HTTP2ResponseTests {
         #expect(response.head.version == .http2 && scene.server.violations.isEmpty)
     }
 
-    @Test func responsesWithoutBodies() async throws {
+    @Test func responsesWithoutBodiesReturnNoData() async throws {
         let scene = try HTTP2Scene { request in
             switch request.path {
             case "/204": .respond(204)

@@ -16,7 +16,7 @@ struct HTTP2ProtocolErrorTests {
     private static let length = [(name: "content-length", value: "1000")]
 
     /// libcurl abandons the connection without a reason; the declared length shows that the body is incomplete.
-    @Test(arguments: brokenFrames) func invalidFrameInsideTheBody(_ frame: HTTP2Frame) async throws {
+    @Test(arguments: brokenFrames) func invalidFrameInsideTheBodyLosesTheConnection(_ frame: HTTP2Frame) async throws {
         let gate = Gate()
         let scene = try HTTP2Scene { _ in .now.head(200, Self.length).body("abc").fault(.stall(gate)).frame(frame) }
         let error = try await scene.failureAfterHead(opening: gate)
@@ -24,14 +24,15 @@ struct HTTP2ProtocolErrorTests {
         #expect(error.retriability == .safe(after: nil) && scene.server.requests.count == 1)
     }
 
-    @Test(arguments: brokenFrames) func invalidFrameTogetherWithTheHead(_ frame: HTTP2Frame) async throws {
+    @Test(arguments: brokenFrames)
+    func invalidFrameTogetherWithTheHeadLosesTheConnection(_ frame: HTTP2Frame) async throws {
         let scene = try HTTP2Scene { _ in .now.head(200, Self.length).body("abc").frame(frame) }
         let error = try await scene.failure()
         #expect(error.kind == .connectionLost && error.phase == .receiving && error.response?.status == .ok)
         #expect(scene.server.requests.count == 1)
     }
 
-    @Test(arguments: brokenFrames) func invalidFrameBeforeTheHead(_ frame: HTTP2Frame) async throws {
+    @Test(arguments: brokenFrames) func invalidFrameBeforeTheHeadLosesTheConnection(_ frame: HTTP2Frame) async throws {
         let scene = try HTTP2Scene { _ in .now.frame(frame) }
         let error = try await scene.failure(scene.post(.text("order")))
         #expect(error.kind == .connectionLost && error.phase == .waiting && error.response == nil)

@@ -163,8 +163,8 @@ struct BodyCollector: Sendable {
 
     /// Waits until the client has read the start of the response to "/number", and its transfer has received the bytes.
     ///
-    /// A client that has acknowledged the PING may still keep the start of the stream in buffers of libcurl, which drops
-    /// them when the stream is reset.
+    /// A client that has acknowledged the PING may still keep the start of the stream in buffers of libcurl, which
+    /// drops them when the stream is reset.
     func waitForStart(_ number: UInt8) async {
         _ = await scene.server.waitForFrame {
             $0.frame.kind == .ping && $0.frame.flags.contains(.ack) && $0.frame.payload.first == number
@@ -231,7 +231,7 @@ struct HTTP2TruncationTests {
 
     /// Nine other transfers share the connection in the middle of their bodies.
     ///
-    /// A cut that ends the connection fails all of them, and a cut that ends only one stream fails none of the others.
+    /// A cut that ends the connection fails all of them; a cut that ends only one stream fails only its own transfer.
     @Test(arguments: HTTP2Truncation.all, BodyAPI.allCases)
     func truncatedBodyAmongOtherStreamsFails(_ cut: HTTP2Truncation, _ taking: BodyAPI) async throws {
         let (gate, rest) = (Gate(), Gate())

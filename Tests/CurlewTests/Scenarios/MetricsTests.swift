@@ -73,7 +73,7 @@ struct MetricsTests {
         #expect(metrics.responseHeadBytes == Int64((asked + "HTTP/1.1 204 No Content\r\n\r\n").utf8.count))
     }
 
-    @Test func connectionMetricsOfNewAndReusedConnections() async throws {
+    @Test func connectionMetricsDistinguishNewAndReusedConnections() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         let first = try await measure(Request(server.url("/")), server, in: session)
@@ -89,7 +89,7 @@ struct MetricsTests {
         #expect(first.localAddress == second.localAddress)
     }
 
-    @Test func handshakeMetricsOfNewAndReusedConnections() async throws {
+    @Test func handshakeMetricsDistinguishNewAndReusedConnections() async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue()) { _ in .text("x") }
         let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
@@ -137,7 +137,7 @@ struct MetricsTests {
         #expect(metrics.wait > pause / 2 && metrics.wait > metrics.receive, "\(metrics)")
     }
 
-    @Test func metricsAfterAFailure() async throws {
+    @Test func metricsAreKeptAfterAFailure() async throws {
         let server = try MockServer { _ in
             .bytes(Array(repeating: 1, count: 5000)).fault(.cut, at: .body(3000))
         }
@@ -151,7 +151,7 @@ struct MetricsTests {
         #expect(metrics.total > .zero)
     }
 
-    @Test func metricsAfterARefusedConnection() async throws {
+    @Test func metricsAreKeptAfterARefusedConnection() async throws {
         let port = try #require(ClosedPort())
         let transfer = Session().transfer(Request("http://127.0.0.1:\(port.number)/"))
         let error = try await networkError { try await transfer.value }
@@ -162,7 +162,7 @@ struct MetricsTests {
         #expect(!metrics.isConnectionReused)
     }
 
-    @Test func metricsAfterACancellation() async throws {
+    @Test func metricsAreKeptAfterACancellation() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .text("hello").fault(.pause(.seconds(1)), at: .start).fault(.stall(gate), at: .body(3))
@@ -180,7 +180,7 @@ struct MetricsTests {
         #expect(try #require(error.duration) >= .milliseconds(60))
     }
 
-    @Test func metricsAfterACancellationInTheQueue() async throws {
+    @Test func metricsAreKeptAfterACancellationInTheQueue() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session { $0.limits.transfersPerHost = 1 }
@@ -197,7 +197,7 @@ struct MetricsTests {
         _ = try await held.value
     }
 
-    @Test func descriptions() async throws {
+    @Test func descriptionContainsTotalAndAddress() async throws {
         let server = try MockServer { _ in .text("hello") }
         let text = try await measure(Request(server.url("/")), server).description
         #expect(text.contains(" total") && text.contains("HTTP/1.1 to 127.0.0.1:\(server.port)"))

@@ -9,7 +9,7 @@ import Testing
 /// `pause()` and `resume()`, and the states of a transfer.
 @Suite(.timeLimit(.minutes(5)))
 struct PauseTests {
-    @Test func statesFromIdleToFinished() async throws {
+    @Test func statesChangeFromIdleToFinished() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session { $0.limits.transfersPerHost = 1 }
@@ -117,7 +117,7 @@ struct PauseTests {
         #expect(server.requests.map(\.path) == ["/held", "/other", "/paused"])
     }
 
-    @Test func pauseWhileWaitingForTheHead() async throws {
+    @Test func pauseHoldsATransferThatWaitsForTheHead() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session()

@@ -14,7 +14,7 @@ struct SessionEventTests {
     private final class Alive: Sendable {}
 
     /// An observer with a reference to an object, whose release shows the release of the observer.
-    private struct Keeper: Session.Observer {
+    private struct RetainingObserver: Session.Observer {
         let alive: Alive
         let notes: SessionEventRecorder
         func observe(_ event: Session.Event) async { await notes.observe(event) }
@@ -168,7 +168,7 @@ struct SessionEventTests {
         do {
             let kept = Alive()
             alive = kept
-            let session = Session(observers: [Keeper(alive: kept, notes: notes)])
+            let session = Session(observers: [RetainingObserver(alive: kept, notes: notes)])
             weakSession = session
             let unread = session.events
             if isUsed { _ = try await session.data(for: Request(server.url("/"))) }
@@ -213,11 +213,11 @@ struct SessionEventTests {
         events = nil
         #expect(session.core.sink == nil && session.core.loop.observerOfAll == nil)
         _ = try await session.data(for: Request(server.url("/")))
-        #expect(await session.hasWitness == false)
+        #expect(await session.hasObserver == false)
     }
 }
 
 extension Session {
     /// Whether the loop's transport has an observer.
-    fileprivate var hasWitness: Bool { core.loop.transport?.observer != nil }
+    fileprivate var hasObserver: Bool { core.loop.transport?.observer != nil }
 }

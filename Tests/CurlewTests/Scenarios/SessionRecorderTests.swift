@@ -88,12 +88,12 @@ struct SessionRecorderTests {
         let semaphore = DispatchSemaphore(value: 0)
     }
 
-    private final class EndWitness: EngineObserver {
+    private final class EndObserver: EngineObserver {
         private let signal: EndSignal
 
         init(_ signal: EndSignal) { self.signal = signal }
 
-        func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
+        func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
             if case .ended = event { signal.semaphore.signal() }
         }
     }
@@ -105,20 +105,20 @@ struct SessionRecorderTests {
             request.path == "/held" ? .text("hello").fault(.stall(gate), at: .body(1)) : .text("x")
         }
         let ended = EndSignal()
-        let hasGoneOn = Lock(false)
+        let isInTime = Lock(false)
         let records = Records { end in
             guard end.isLast, end.url.hasSuffix("/quick") else { return }
             gate.open()
-            let isInTime = ended.semaphore.wait(timeout: .now() + 120) == .success
-            hasGoneOn.withLock { $0 = isInTime }
+            let endedInTime = ended.semaphore.wait(timeout: .now() + 120) == .success
+            isInTime.withLock { $0 = endedInTime }
         }
         let session = Session(observers: [records])
         let held = session.transfer(Request(server.url("/held"))).start()
         await gate.waitUntilReached()
         let run = try #require(held.token.run.direct)
-        run.engine.watch(EndWitness(ended))
+        run.engine.watch(EndObserver(ended))
         _ = try await session.data(for: Request(server.url("/quick")))
-        #expect(hasGoneOn.withLock { $0 }, "the recorder blocked the loop")
+        #expect(isInTime.withLock { $0 }, "the recorder blocked the loop")
         #expect(records.ends.contains { $0.isLast && $0.url.hasSuffix("/quick") })
         #expect(try await held.value.count == 5)
         #expect(records.words == [["metrics", "finished"], ["metrics", "finished"]])

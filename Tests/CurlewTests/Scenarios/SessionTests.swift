@@ -156,7 +156,7 @@ struct SessionTests {
         #expect(!gate.isOpen)
     }
 
-    @Test func descriptions() {
+    @Test func descriptionContainsTheLimits() {
         #expect(Session().description == "Session(64 connections a host, 512 transfers a host)")
     }
 }

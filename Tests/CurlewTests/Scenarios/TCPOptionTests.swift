@@ -40,7 +40,7 @@ struct TCPOptionTests {
         #expect(options.keep_idle == 0 && options.user_timeout == 0 && !options.fast_open)
     }
 
-    @Test func keepAlive() async throws {
+    @Test func keepAliveOptionsAreSet() async throws {
         let standard = try await options { $0.tcp.keepAlive = .init() }
         #expect(standard.keep_idle == 60 && standard.keep_interval == 10 && standard.keep_count == 6)
         let own = try await options {
@@ -49,7 +49,7 @@ struct TCPOptionTests {
         #expect(own.keep_idle == 7 && own.keep_interval == 3 && own.keep_count == 2 && own.user_timeout == 0)
     }
 
-    @Test func userTimeout() async throws {
+    @Test func userTimeoutIsSet() async throws {
         let options = try await options { $0.tcp.userTimeout = .milliseconds(1234) }
         #expect(options.user_timeout == 1234 && options.keep_idle == 0)
     }
@@ -71,7 +71,7 @@ struct TCPOptionTests {
     }
 
     /// The results do not depend on whether the kernel sends data with the first packet.
-    @Test(arguments: [false, true]) func fastOpen(isSecure: Bool) async throws {
+    @Test(arguments: [false, true]) func fastOpenIsSetAndDeliversRequests(isSecure: Bool) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: isSecure ? authority.issue() : nil) { .text($0.path).closing() }
         let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) { $0.tcp.fastOpen = true }

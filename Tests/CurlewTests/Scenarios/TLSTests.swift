@@ -230,7 +230,7 @@ struct TLSTests {
         #expect(error.kind == .connectionLost && error.phase == .receiving)
     }
 
-    @Test func largeBodiesInBothDirections() async throws {
+    @Test func largeBodiesPassInBothDirections() async throws {
         let secured = try Secured()
         let body = PatternBody(seed: 1, length: 5 << 20)
         secured.server.on("POST", "/") { _ in .pattern(body) }

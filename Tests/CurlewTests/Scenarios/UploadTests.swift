@@ -33,14 +33,14 @@ struct UploadTests {
     }
 
     @Test(arguments: [0, 1, 1000, 65_535, 65_536, 65_537, 1 << 20, (1 << 20) + 1, 5 << 20])
-    func bytes(_ length: Int) async throws {
+    func bytesAreUploaded(_ length: Int) async throws {
         let pattern = PatternBody(seed: 11, length: length)
         let body = RequestBody.bytes(pattern.bytes)
         #expect(body.length == Int64(length) && body.canReplay && !body.isNone)
         try await send(body, expecting: pattern, length: Int64(length))
     }
 
-    @Test(arguments: [0, 1, 65_536, 3_000_001]) func files(_ length: Int) async throws {
+    @Test(arguments: [0, 1, 65_536, 3_000_001]) func filesAreUploaded(_ length: Int) async throws {
         let pattern = PatternBody(seed: 12, length: length)
         let file = try ScratchFile(pattern.bytes)
         let body = RequestBody.file(file.path)
@@ -49,7 +49,7 @@ struct UploadTests {
     }
 
     @Test(arguments: [0, 1, 65_536, 3_000_001], [false, true])
-    func streams(_ length: Int, _ isLengthKnown: Bool) async throws {
+    func streamsAreUploaded(_ length: Int, _ isLengthKnown: Bool) async throws {
         let pattern = PatternBody(seed: 13, length: length)
         let known = isLengthKnown ? Int64(length) : nil
         let body = RequestBody.stream(ChunkSource(body: pattern, chunk: 50_021), length: known)
@@ -57,7 +57,7 @@ struct UploadTests {
         try await send(body, expecting: pattern, length: known)
     }
 
-    @Test func streamsWithEmptyChunks() async throws {
+    @Test func streamsWithEmptyChunksAreUploaded() async throws {
         let pattern = PatternBody(seed: 14, length: 100)
         let chunks = [Data(), pattern.data.prefix(1), Data(), pattern.data.dropFirst(1), Data()]
         let stream = AsyncStream<Data> { continuation in

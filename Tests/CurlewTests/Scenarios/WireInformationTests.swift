@@ -82,7 +82,7 @@ struct WireInformationTests {
         expectInvalid(fields, "more than 5 fields")
     }
 
-    @Test(arguments: ends) func connectionLostAfterInformationalResponse(_ end: SocketFault) async throws {
+    @Test(arguments: ends) func connectionLostAfterInformationalResponseIsReported(_ end: SocketFault) async throws {
         let bench = try WireBench { _ in .text("x").informational(103).fault(end, at: .head(0)) }
         let error = try await bench.failure()
         #expect(error.kind == .connectionLost && error.response == nil, "\(error)")
@@ -140,7 +140,7 @@ struct WireInformationTests {
         #expect(bench.server.connectionCount == 1)
     }
 
-    @Test func foldedTrailers() async throws {
+    @Test func foldedTrailersAreJoined() async throws {
         let bench = try WireBench { _ in
             raw("Transfer-Encoding: chunked", "5\r\nhello\r\n0\r\nA: one\r\n  two\r\nB: c\r\n\r\n")
         }

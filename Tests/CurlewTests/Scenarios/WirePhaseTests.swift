@@ -25,9 +25,9 @@ struct WirePhaseTests {
     }
 
     @Test(arguments: points, ends)
-    func connectionLostInEveryPhase(_ point: (MockResponse.Point, NetworkError.Phase, String?), _ end: SocketFault)
-        async throws
-    {
+    func connectionLostInEveryPhaseIsReported(
+        _ point: (MockResponse.Point, NetworkError.Phase, String?), _ end: SocketFault
+    ) async throws {
         for tls in [false, true] {
             let bench = try WireBench(tls: tls) { _ in .text("hello").chunked(size: 2).fault(end, at: point.0) }
             expect(try await bench.failure(), .connectionLost, point.1, point.2)
@@ -63,7 +63,7 @@ struct WirePhaseTests {
     }
 
     @Test(arguments: hellos, ends)
-    func connectionLostInTLSHandshake(_ hello: [UInt8], _ end: SocketFault) async throws {
+    func connectionLostInTLSHandshakeIsReported(_ hello: [UInt8], _ end: SocketFault) async throws {
         let (server, session) = try bench(handshake: hello.isEmpty ? [end] : [.send(hello), end])
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
         expect(error, .connectionLost, .securing, nil)

@@ -18,7 +18,7 @@ struct WireTests {
     // MARK: Ends of the connection
 
     @Test(arguments: ends, [false, true])
-    func connectionLostInsideTheHead(_ end: SocketFault, _ tls: Bool) async throws {
+    func connectionLostInsideTheHeadIsReported(_ end: SocketFault, _ tls: Bool) async throws {
         let statusLine = "HTTP/1.1 200 OK\r\n"
         let head = statusLine + "Content-Length: 5\r\nX-Y: z\r\n\r\n"
         let bench = try WireBench(tls: tls) { request in

@@ -76,7 +76,7 @@ struct FormatSerializerTests {
         #expect(try await own.output(from: ReadingScene.response("\"hey\"")) == "hey")
     }
 
-    @Test func leadingDotSyntax() async throws {
+    @Test func leadingDotSyntaxSelectsTheFormat() async throws {
         func read<S: ResponseSerializer>(_ body: Data, using serializer: S) async throws -> S.Output {
             try await serializer.bound(to: Shouting()).output(from: ReadingScene.response(body))
         }

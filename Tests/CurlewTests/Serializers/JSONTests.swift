@@ -47,7 +47,7 @@ struct JSONTests {
     }()
 
     @Test(arguments: bodies)
-    func bodiesInEveryUnicodeEncoding(name: String, body: [UInt8], type: String) throws {
+    func bodiesAreReadInEveryUnicodeEncoding(name: String, body: [UInt8], type: String) throws {
         #expect(try JSON().decode(User.self, from: Data(body), of: ReadingScene.head(type)).name == "é😀")
     }
 
@@ -107,7 +107,7 @@ struct JSONTests {
     }
 
     @Test("RS-12: content types")
-    func contentTypes() {
+    func contentTypesAreListed() {
         func request(_ format: some RequestFormat) -> String { format.contentType.description }
         func response(_ format: some ResponseFormat) -> [String] { format.accepts.map(\.description) }
         #expect(request(.json) == "application/json")

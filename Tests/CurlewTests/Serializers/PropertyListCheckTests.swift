@@ -43,7 +43,7 @@ struct PropertyListCheckTests {
     ]
 
     @Test(arguments: texts)
-    func xmlPropertyLists(text: String, failure: PropertyListCheck.Failure?) {
+    func xmlPropertyListsAreChecked(text: String, failure: PropertyListCheck.Failure?) {
         #expect(Self.failure(text.utf8) == failure)
     }
 
@@ -113,7 +113,7 @@ struct PropertyListCheckTests {
     ]
 
     @Test(arguments: lists)
-    func binaryPropertyLists(name: String, bytes: [UInt8], failure: PropertyListCheck.Failure?) {
+    func binaryPropertyListsAreChecked(name: String, bytes: [UInt8], failure: PropertyListCheck.Failure?) {
         #expect(Self.failure(bytes) == failure, "\(name)")
     }
 

@@ -16,7 +16,7 @@ struct PropertyListTests {
         #expect(try PropertyList().decode(ReadingScene.User.self, from: data, of: ReadingScene.head(nil)) == user)
     }
 
-    @Test func contentTypes() throws {
+    @Test func contentTypesFollowTheLayout() throws {
         func request(_ format: some RequestFormat) throws -> (String, Data) {
             (format.contentType.description, try format.encode([1]))
         }

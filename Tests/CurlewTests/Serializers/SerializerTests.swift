@@ -16,7 +16,7 @@ struct SerializerTests {
     private func accepted(_ serializer: some ResponseSerializer) -> [String] { serializer.accepts.map(\.description) }
 
     @Test("RS-03, RS-26, SW-02: bytes")
-    func bytes() async throws {
+    func bytesSerializerReturnsTheBody() async throws {
         #expect(try await read(ReadingScene.response([0, 255], "a/b"), using: .bytes) == Data([0, 255]))
         #expect(try await read(ReadingScene.response("", nil), using: .bytes) == Data())
         #expect(accepted(.bytes) == ["*/*"])
@@ -24,7 +24,7 @@ struct SerializerTests {
     }
 
     @Test("RS-27, B-91: text")
-    func text() async throws {
+    func textSerializerDecodesTheCharset() async throws {
         let latin: [UInt8] = [0x61, 0xE9]
         #expect(try await read(ReadingScene.response(latin, "text/plain; charset=latin1"), using: .text) == "aé")
         #expect(try await read(ReadingScene.response("\u{FEFF}é", "a/b; charset=latin1"), using: .text) == "é")
@@ -50,7 +50,7 @@ struct SerializerTests {
     }
 
     @Test("RS-26: closures")
-    func closures() async throws {
+    func closuresReadTheResponse() async throws {
         let size = Serializers.Closure(accepts: ["image/*"]) { response in try await response.collect().count }
         #expect(try await read(ReadingScene.response("four"), using: size) == 4)
         #expect(accepted(size) == ["image/*"] && accepted(Serializers.Closure { $0.head.status }) == ["*/*"])

@@ -10,7 +10,7 @@ struct ForEachConcurrentTests {
     private struct Broken: Error, Equatable { let index: Int }
 
     /// Records the order of closures and the maximum number of closures that run concurrently.
-    private actor Room {
+    private actor ConcurrencyRecorder {
         private(set) var order: [Int] = []
         private(set) var most = 0
         private(set) var ended = 0
@@ -38,22 +38,22 @@ struct ForEachConcurrentTests {
 
     @Test(arguments: [(1, 1), (3, 3), (10, 10), (100, 20), (0, 1), (-5, 1)])
     func closuresRunConcurrentlyUpToTheLimit(_ limit: Int, _ expected: Int) async {
-        let room = Room()
+        let recorder = ConcurrencyRecorder()
         let gates = (0..<20).map { _ in Gate() }
         async let all: Void = (0..<20).forEachConcurrent(limit: limit) { index in
-            await room.enter(index)
+            await recorder.enter(index)
             await gates[index].wait()
-            await room.leave()
+            await recorder.leave()
         }
         for index in 0..<20 {
-            await room.waitUntilEntered(min(20, index + expected))
-            #expect(await room.order.count == min(20, index + expected))
+            await recorder.waitUntilEntered(min(20, index + expected))
+            #expect(await recorder.order.count == min(20, index + expected))
             gates[index].open()
         }
         await all
-        #expect(await room.most == expected)
-        #expect(await room.ended == 20)
-        if expected < 20 { #expect(await room.order.suffix(20 - expected).elementsEqual(expected..<20)) }
+        #expect(await recorder.most == expected)
+        #expect(await recorder.ended == 20)
+        if expected < 20 { #expect(await recorder.order.suffix(20 - expected).elementsEqual(expected..<20)) }
     }
 
     @Test func resultsKeepTheOrderOfElements() async throws {
@@ -84,47 +84,47 @@ struct ForEachConcurrentTests {
     }
 
     @Test func firstErrorCancelsRunningClosuresAndStartsNoMore() async {
-        let room = Room()
+        let recorder = ConcurrencyRecorder()
         let others = Gate()
         // The closure's typed error is the only error that can be thrown.
         let error = await #expect(throws: Broken.self) {
             try await (0..<10).forEachConcurrent(limit: 3) { index throws(Broken) in
-                await room.enter(index)
+                await recorder.enter(index)
                 if index == 1 {
-                    await room.waitUntilEntered(3)
+                    await recorder.waitUntilEntered(3)
                     throw Broken(index: 1)
                 }
                 // The gate never opens: only cancellation ends the wait.
                 #expect(await !others.wait())
-                await room.leave()
+                await recorder.leave()
                 throw Broken(index: index)
             }
         }
         #expect(error == Broken(index: 1))
-        #expect(await room.order.sorted() == [0, 1, 2])
-        #expect(await room.ended == 2)
+        #expect(await recorder.order.sorted() == [0, 1, 2])
+        #expect(await recorder.ended == 2)
     }
 
     @Test func firstErrorEndsTheWaitForTheNextElement() async {
         let (elements, source) = AsyncStream.makeStream(of: Int.self)
         source.yield(0)
         source.yield(1)
-        let room = Room()
+        let recorder = ConcurrencyRecorder()
         let never = Gate()
         // The sequence has no further element and does not end.
         let error = await #expect(throws: Broken.self) {
             try await elements.forEachConcurrent(limit: 8) { index in
-                await room.enter(index)
+                await recorder.enter(index)
                 if index == 1 { throw Broken(index: 1) }
                 await never.wait()
-                await room.leave()
+                await recorder.leave()
                 throw Broken(index: 0)
             }
         }
         #expect(error == Broken(index: 1))
-        let begun = await room.order
+        let begun = await recorder.order
         #expect(begun == [0, 1] || begun == [1, 0] || begun == [1])
-        #expect(await room.ended == begun.count - 1)
+        #expect(await recorder.ended == begun.count - 1)
         source.finish()
     }
 
@@ -143,7 +143,7 @@ struct ForEachConcurrentTests {
     }
 
     @Test func elementsAreRequestedOnlyBelowTheLimit() async throws {
-        let asked = Room()
+        let asked = ConcurrencyRecorder()
         let elements = AsyncStream<Int> {
             let next = await asked.order.count
             await asked.enter(next)
@@ -158,71 +158,71 @@ struct ForEachConcurrentTests {
     }
 
     @Test func cancelledCallerStartsNoMoreThrowingClosures() async {
-        let room = Room()
+        let recorder = ConcurrencyRecorder()
         let never = Gate()
         let task = Task {
             await (0..<10).forEachConcurrent(limit: 2) { index in
-                await room.enter(index)
+                await recorder.enter(index)
                 await never.wait()
-                await room.leave()
+                await recorder.leave()
             }
         }
         let throwing = Task {
             try await (0..<10).forEachConcurrent(limit: 2) { index throws(any Error) in
-                await room.enter(index)
+                await recorder.enter(index)
                 await never.wait()
-                await room.leave()
+                await recorder.leave()
             }
         }
-        await room.waitUntilEntered(4)
+        await recorder.waitUntilEntered(4)
         throwing.cancel()
         await #expect(throws: CancellationError.self) { try await throwing.value }
-        #expect(await room.order.count == 4)
+        #expect(await recorder.order.count == 4)
         // Closures that cannot throw run for every element, in a cancelled task.
         task.cancel()
         _ = await task.result
-        #expect(await room.order.count == 12)
-        #expect(await room.ended == 12)
+        #expect(await recorder.order.count == 12)
+        #expect(await recorder.ended == 12)
     }
 
     @Test func cancellationIsANetworkErrorForNetworkErrorClosures() async {
-        let room = Room()
+        let recorder = ConcurrencyRecorder()
         let never = Gate()
         let task = Task {
             try await (0..<10).mapConcurrent(limit: 2) { index throws(NetworkError) in
-                await room.enter(index)
+                await recorder.enter(index)
                 await never.wait()
             }
         }
-        await room.waitUntilEntered(2)
+        await recorder.waitUntilEntered(2)
         task.cancel()
         let error = await #expect(throws: NetworkError.self) { _ = try await task.value }
         #expect(error?.kind == .cancelled)
-        #expect(await room.order.count == 2)
+        #expect(await recorder.order.count == 2)
     }
 
     @Test func cancelledWaitForElementsThrowsCancellationError() async {
         let (elements, source) = AsyncStream.makeStream(of: Int.self)
         source.yield(0)
-        let room = Room()
-        let task = Task { try await elements.forEachConcurrent(limit: 2) { await room.enter($0) } }
-        await room.waitUntilEntered(1)
+        let recorder = ConcurrencyRecorder()
+        let task = Task { try await elements.forEachConcurrent(limit: 2) { await recorder.enter($0) } }
+        await recorder.waitUntilEntered(1)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         source.finish()
     }
 
     @Test func cancellationAfterTheLastElementStillReturnsResults() async throws {
-        let room = Room()
+        let recorder = ConcurrencyRecorder()
         let gate = Gate()
         let task = Task {
             try await [0, 1].mapConcurrent(limit: 2) { index throws(any Error) in
-                await room.enter(index)
+                await recorder.enter(index)
                 await gate.wait()
                 return index
             }
         }
-        await room.waitUntilEntered(2)
+        await recorder.waitUntilEntered(2)
         task.cancel()
         #expect(try await task.value == [0, 1])
     }

@@ -12,7 +12,7 @@ struct SessionConfigurationTests {
         try JSONDecoder().decode(Session.Configuration.self, from: Data(json.utf8))
     }
 
-    @Test func defaults() throws {
+    @Test func defaultsAreValid() throws {
         let configuration = Session.Configuration.default
         #expect(configuration.limits.connectionsPerHost == 64 && configuration.limits.connections == 512)
         #expect(configuration.limits.responseBody == .mebibytes(64))

@@ -23,7 +23,7 @@ import Testing
         ("/a b", "/a%2520b", "/a%20b"), ("/ሴ", "/%25E1%2588%25B4", "/%E1%88%B4"), ("/a(b)", "/a%28b%29", "/a%28b%29"),
         ("/a%2fb%7e", "/a%252fb%257e", "/a%2Fb~"), ("/a+b", "/a%2Bb", "/a%2Bb"), ("/-._~", "/-._~", "/-._~"),
     ])
-    func canonicalPaths(path: String, normalised: String, verbatim: String) throws {
+    func canonicalPathsAreNormalisedOrVerbatim(path: String, normalised: String, verbatim: String) throws {
         #expect(try canonical("https://host" + path)[1] == normalised)
         #expect(try canonical("https://host" + path, rule: .verbatim)[1] == verbatim)
     }
@@ -34,11 +34,11 @@ import Testing
         ("a=/?:@", "a=%2F%3F%3A%40"),
         ("B=1&a=1", "B=1&a=1"), ("ሴ=bar", "%E1%88%B4=bar"), ("a=%zz", "a=%25zz"),
     ])
-    func canonicalQueries(query: String, canonical expected: String) throws {
+    func canonicalQueriesAreSortedAndEscaped(query: String, canonical expected: String) throws {
         #expect(try canonical("https://host/?" + query)[2] == expected)
     }
 
-    @Test func canonicalFields() throws {
+    @Test func canonicalFieldsAreSortedAndTrimmed() throws {
         let fields: HeaderFields = [
             "X-Two": "b", "My-Header": "  a   b\t\tc ", "x-two": "a", "User-Agent": "u", "Expect": "100-continue",
             "Authorization": "old", "Connection": "close", "TraceParent": "00", "X-Empty": "",
@@ -68,7 +68,7 @@ import Testing
         ("POST", "", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
         ("GET", "?Param2=value2&Param1=value1", "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500"),
     ])
-    func awsTestSuiteSignatures(method: String, query: String, signature: String) throws {
+    func awsTestSuiteSignaturesAreReproduced(method: String, query: String, signature: String) throws {
         let scope = try scope("Sun, 30 Aug 2015 12:36:00 GMT", "service")
         let request = CanonicalRequest(
             method: method, target: try RequestTarget("https://example.amazonaws.com/" + query), rule: .normalised,
@@ -104,7 +104,7 @@ import Testing
     }
 
     /// "Authenticating Requests: Using Query Parameters", Amazon S3 API reference.
-    @Test func s3PresignedURLExample() async throws {
+    @Test func s3PresignedURLExampleIsReproduced() async throws {
         let url = try await signature().presignedURL(
             for: "https://examplebucket.s3.amazonaws.com/test.txt", expiresIn: .seconds(86_400))
         let expected = """
@@ -117,7 +117,7 @@ import Testing
     }
 
     /// "Transferring Payload in Multiple Chunks", Amazon S3 API reference: 65 KiB of "a" in chunks of 64 KiB.
-    @Test func s3SignedChunksExample() async throws {
+    @Test func s3SignedChunksExampleIsReproduced() async throws {
         let scope = try scope("Fri, 24 May 2013 00:00:00 GMT", "s3")
         let body = [UInt8](repeating: UInt8(ascii: "a"), count: 66_560)
         let chunks = SignedChunks(
@@ -148,7 +148,7 @@ import Testing
         #expect(SignedChunks.length(of: .max, size: 8192) == nil)
     }
 
-    @Test func basicISO8601Times() {
+    @Test func basicISO8601TimesAreWritten() {
         #expect(HTTPDate(seconds: 784_111_777).basicISO8601 == "19941106T084937Z")
         #expect(HTTPDate(seconds: -1).basicISO8601 == "19691231T235959Z")
     }

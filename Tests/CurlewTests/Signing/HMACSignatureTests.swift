@@ -33,7 +33,7 @@ struct HMACSignatureTests {
         ),
     ]
 
-    @Test func testVectors() throws {
+    @Test func testVectorsAreReproduced() throws {
         for (key, message, codes) in Self.cases {
             for (algorithm, code) in codes {
                 #expect(try DigestValue.hmac(algorithm, key: key, of: message).hexadecimal == code)
@@ -44,7 +44,7 @@ struct HMACSignatureTests {
         #expect(try DigestValue.hmac(key: AnySequence([UInt8(1)]), of: AnySequence([UInt8(2)])).bytes.count == 32)
     }
 
-    @Test func digestValuesAsHexAndBase64() {
+    @Test func digestValuesAreReadAsHexAndBase64() {
         let value = DigestValue(bytes: [0, 0xAB, 0xFF])
         #expect(value.hexadecimal == "00abff" && value.base64 == "AKv/")
         #expect(DigestValue(hexadecimal: "00ABff") == value && DigestValue(base64: "AKv/") == value)

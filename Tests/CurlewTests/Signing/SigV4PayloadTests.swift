@@ -30,7 +30,7 @@ struct SigV4PayloadTests {
         .stream(ChunkSource(body: pattern), length: Int64(pattern.length), canReplay: canReplay)
     }
 
-    @Test func payloadHashesOfEveryBody() async throws {
+    @Test func payloadHashesCoverEveryBody() async throws {
         let file = try ScratchFile(pattern.bytes)
         let half = pattern.length / 2
         let joined = RequestBody(

@@ -211,7 +211,7 @@ struct SigV4Tests {
 
     // MARK: Presigned URLs
 
-    @Test func presignedURLLifetimesAndQueries() async throws {
+    @Test func presignedURLsCheckLifetimeAndKeepTheQuery() async throws {
         for time in [Duration.milliseconds(900), .seconds(604_801), .seconds(-1)] {
             let error = try await networkError {
                 try await signature("s3").presignedURL(for: "https://h/", expiresIn: time)

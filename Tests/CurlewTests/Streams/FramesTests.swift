@@ -28,7 +28,7 @@ struct FramesTests {
                 && Streams.LengthPrefix.varint.bytes(for: 0) == [0])
     }
 
-    @Test(arguments: prefixes) func framesOfAnySize(_ prefix: Streams.LengthPrefix) throws {
+    @Test(arguments: prefixes) func framesOfAnySizeAreRead(_ prefix: Streams.LengthPrefix) throws {
         var chance = SeededChance(7)
         let contents = [0, 1, 2, 127, 128, 255, 0].map { count in
             (0..<count).map { _ in UInt8.random(in: 0...255, using: &chance) }
@@ -64,7 +64,7 @@ struct FramesTests {
         #expect(most.failure?.hasPrefix("body too large") == true)
     }
 
-    @Test func varintsBeyond64Bits() {
+    @Test func varintsBeyond64BitsFail() {
         let frames = Streams.Frames(lengthPrefix: .varint, limit: .bytes(.max))
         let eighty = [UInt8](repeating: 0x80, count: 9)
         #expect(frames.outcome(ofAnyCutting: eighty + [0x02]).failure?.contains("more than 64 bits") == true)

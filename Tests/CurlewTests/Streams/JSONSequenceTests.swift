@@ -15,7 +15,7 @@ struct JSONSequenceTests {
 
     private func values(_ values: JSONValue...) -> [String] { values.map { String(reflecting: $0) } }
 
-    @Test func validSequences() {
+    @Test func validSequencesAreRead() {
         let mixed = outcome("§{\"a\":[1,2]}\n§\"x\\\"\\n]\"\n§1\n§null\n§[\n {\"b\": \"}\"}\n]\n")
         #expect(mixed == Outcome(elements: values(["a": [1, 2]], "x\"\n]", 1, nil, [["b": "}"]])))
         #expect(outcome("") == Outcome() && outcome("§§§\n§") == Outcome(), "consecutive RS are ignored (§2.1)")
@@ -23,7 +23,7 @@ struct JSONSequenceTests {
     }
 
     /// Objects, arrays and strings are self-delimiting; numbers and literals may be truncated (§2.4).
-    @Test func truncatedElements() {
+    @Test func truncatedElementsFailOrAreSkipped() {
         #expect(outcome("§{}§[]§\"a\"") == Outcome(elements: values([:], [], "a")))
         for text in ["1", "12", "true", "null", "false", "-0.5e3"] {
             #expect(outcome("§{}\n§\(text)").elements == values([:]), "\(text)")
@@ -33,7 +33,7 @@ struct JSONSequenceTests {
         }
     }
 
-    @Test func malformedElements() {
+    @Test func malformedElementsFailOrAreSkipped() {
         for text in [
             "{\"a\":", "{\"a\":\n 1", "\"abc", "[1,\n2", "tru\n", "}\n", "{\"a\":\"\u{1}\"}\n", "1 2\n", "]]\n",
         ] {

@@ -15,7 +15,7 @@ struct LinesTests {
 
     private func quoted(_ lines: String...) -> [String] { lines.map { String(reflecting: $0) } }
 
-    @Test func lineEnds() {
+    @Test func lineEndsAreLFOrCRLF() {
         #expect(lines("a\nb\r\nc") == quoted("a", "b", "c"))
         #expect(lines("a\n\n\r\nb\n") == quoted("a", "", "", "b"))
         #expect(lines("a\rb\n\rc\r\n") == quoted("a\rb", "\rc"), "a lone CR ends no line")
@@ -52,7 +52,7 @@ struct LinesTests {
         #expect(Streams.Lines.lines.outcome(ofAnyCutting: mark) == Outcome(), "only a mark")
     }
 
-    @Test(arguments: [false, true]) func utf16(_ isBigEndian: Bool) {
+    @Test(arguments: [false, true]) func utf16LinesAreRead(_ isBigEndian: Bool) {
         let bytes = { (text: String) in
             text.utf16.flatMap {
                 isBigEndian ? [UInt8($0 >> 8), UInt8($0 & 0xFF)] : [UInt8($0 & 0xFF), UInt8($0 >> 8)]
@@ -69,7 +69,7 @@ struct LinesTests {
         #expect(Streams.Lines.lines.outcome(ofAnyCutting: bytes("a") + [0x61], fields).elements == quoted("a\u{FFFD}"))
     }
 
-    @Test func otherEncodings() {
+    @Test func otherEncodingsAreRead() {
         let koi: HeaderFields = ["Content-Type": "text/plain; charset=koi8-r"]
         let text = Streams.Lines.lines.outcome(ofAnyCutting: [0xEB, 0x0D, 0x0A, 0xD2, 0x61], koi)
         #expect(text.elements == quoted("К", "рa"))

@@ -22,7 +22,7 @@ struct StreamSerializerTests {
         return elements
     }
 
-    @Test func linesAndFramesWithAClient() async throws {
+    @Test func linesAndFramesAreReadByAClient() async throws {
         let accept = "text/*, */*; q=0.1"
         #expect(try await read(Streams.Lines.lines, "text/plain", "a\r\nb", accept: accept) == ["a", "b"])
         #expect(try await read(Streams.Lines(omittingEmpty: true), nil, "\n\na", accept: accept) == ["a"])
@@ -30,7 +30,7 @@ struct StreamSerializerTests {
         #expect(frames == [Data("ab".utf8), Data()])
     }
 
-    @Test func ndjsonAndJSONSequencesWithAClient() async throws {
+    @Test func ndjsonAndJSONSequencesAreReadByAClient() async throws {
         let accept =
             "application/x-ndjson, application/ndjson, application/jsonl, application/x-jsonlines, "
             + "application/stream+json, application/json; q=0.5, application/x-jsonl; q=0.1, "
@@ -47,7 +47,7 @@ struct StreamSerializerTests {
         #expect(error.kind == .unacceptableContentType)
     }
 
-    @Test func serverSentEventsWithAClient() async throws {
+    @Test func serverSentEventsAreReadByAClient() async throws {
         let (type, text) = ("text/event-stream", "data:1\n\ndata:2\n\n")
         let standard: Streams.ServerSentEvents = .serverSentEvents
         #expect(try await read(standard, type, text, accept: type).map(\.data) == ["1", "2"])

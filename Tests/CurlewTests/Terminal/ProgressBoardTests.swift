@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3])
-    func terminalsWithFewRows(rows: Int) {
+    func terminalsWithFewRowsShowACount(rows: Int) {
         var stage = Stage(rows: rows)
         let keys = (0..<3).flatMap { stage.add("n\($0)") }
         for step in 0..<3 {
@@ -268,7 +268,7 @@ import Testing
         #expect(!stage.frames.joined().contains("\u{1B}"))
     }
 
-    @Test func jsonRecordForEachChange() throws {
+    @Test func jsonRecordIsWrittenForEachChange() throws {
         var stage = Stage(.json)
         let keys = stage.add("a", "b")
         stage.draw()

@@ -63,7 +63,7 @@ import Testing
         #expect(line("up", .done, progress).plainText == "up  done  300 bytes  in 1:02")
     }
 
-    @Test func stateTexts() {
+    @Test func stateTextsAreShown() {
         #expect(bar(line("a", .waiting), 80) == "a  waiting")
         #expect(bar(line("a", .paused), 40) == "a  [====>    ]   50 %  512 MiB of 1 GiB")
         #expect(bar(line("a", .paused), 80).hasSuffix("512 MiB of 1 GiB  paused"))
@@ -96,7 +96,7 @@ import Testing
         ("\u{1112}\u{1161}\u{11AB}", 2),
         ("ﾊﾟ", 2), ("Ａ", 2), ("😀", 2), ("❤\u{FE0F}", 2), ("🇩🇪", 4), ("a\u{200B}b", 2), ("Ωж", 2), ("\u{AD}", 0),
     ])
-    func textWidthsInColumns(text: String, columns: Int) {
+    func textWidthsAreMeasuredInColumns(text: String, columns: Int) {
         #expect(text.columns == columns)
     }
 
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(arguments: [(0, "0:00"), (0.1, "0:01"), (59.5, "1:00"), (3599, "59:59"), (3723, "1:02:03"), (-5, "0:00")])
-    func clockTexts(seconds: Double, text: String) {
+    func clockTextsAreRoundedUp(seconds: Double, text: String) {
         #expect(Duration.seconds(seconds).clock == text)
     }
 }

@@ -34,19 +34,19 @@ struct TimeoutTests {
         }
     }
 
-    @Test func idleTimeoutWhileWaiting() async throws {
+    @Test func idleTimeoutEndsAWaitingTransfer() async throws {
         let server = try stallingServer(.start)
         try await expectTimeout(Request(server.url("/")), Timeouts(idle: short), phase: .waiting, naming: "idle")
         await server.waitUntil(openConnections: 0)
     }
 
-    @Test func idleTimeoutWhileReceiving() async throws {
+    @Test func idleTimeoutEndsAReceivingTransfer() async throws {
         let server = try stallingServer(.body(1000))
         try await expectTimeout(Request(server.url("/")), Timeouts(idle: short), phase: .receiving, naming: "idle")
         await server.waitUntil(openConnections: 0)
     }
 
-    @Test func idleTimeoutWhileSending() async throws {
+    @Test func idleTimeoutEndsASendingTransfer() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 32 << 10
         let server = try MockServer(options: options)
@@ -55,7 +55,7 @@ struct TimeoutTests {
         try await expectTimeout(request, Timeouts(idle: short), phase: .sending, naming: "idle")
     }
 
-    @Test func responseHeadTimeoutWithoutAHead() async throws {
+    @Test func responseHeadTimeoutEndsATransferWithoutAHead() async throws {
         let server = try stallingServer(.start)
         let limit = Timeouts(responseHead: short)
         try await expectTimeout(Request(server.url("/")), limit, phase: .waiting, naming: "responseHead")
@@ -66,7 +66,7 @@ struct TimeoutTests {
         await server.waitUntil(openConnections: 0)
     }
 
-    @Test func responseHeadTimeoutWithinTheHead() async throws {
+    @Test func responseHeadTimeoutEndsATransferWithinTheHead() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .text("x").informational(103).fault(.stall(gate), at: .head(30))
@@ -101,7 +101,7 @@ struct TimeoutTests {
         #expect(try await upload.value == Data("done".utf8))
     }
 
-    @Test func minimumRateTimeout() async throws {
+    @Test func minimumRateTimeoutEndsASlowTransfer() async throws {
         let drip = MockResponse.bytes(Array(repeating: 7, count: 1000)).dripping(bytes: 1, every: .milliseconds(100))
         let server = try MockServer { _ in drip }
         let limit = Timeouts(minimumRate: Timeouts.MinimumRate(bytes: 100, within: short))
@@ -211,7 +211,7 @@ struct TimeoutTests {
         #expect(received.sha256 == body.sha256)
     }
 
-    @Test func totalTimeoutInTheQueue() async throws {
+    @Test func totalTimeoutEndsAQueuedTransfer() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session { $0.limits.transfersPerHost = 1 }
@@ -225,14 +225,14 @@ struct TimeoutTests {
         #expect(server.requests.map(\.path) == ["/held"])
     }
 
-    @Test func totalTimeoutWhileReceiving() async throws {
+    @Test func totalTimeoutEndsAReceivingTransfer() async throws {
         let script = MockResponse.bytes(Array(repeating: 7, count: 1000)).dripping(bytes: 1, every: .milliseconds(20))
         let server = try MockServer { _ in script }
         try await expectTimeout(
             Request(server.url("/")), Timeouts(total: short), phase: .receiving, naming: "total")
     }
 
-    @Test func totalTimeoutWhileUploading() async throws {
+    @Test func totalTimeoutEndsAnUpload() async throws {
         let server = try MockServer()
         server.on("POST", "/", .text("x"), reading: .whole.slowly(bytes: 100, every: .milliseconds(20)))
         let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 20 << 20)))
@@ -240,7 +240,7 @@ struct TimeoutTests {
             Request(.post, server.url("/"), body: body), Timeouts(total: short), phase: .sending, naming: "total")
     }
 
-    @Test func totalTimeoutWhilePaused() async throws {
+    @Test func totalTimeoutEndsAPausedTransfer() async throws {
         let server = try stallingServer(.body(1000))
         let options = Request.Options(timeouts: Timeouts(total: short))
         let transfer = Session().transfer(Request(server.url("/"), options: options))
@@ -250,7 +250,7 @@ struct TimeoutTests {
         #expect(try await networkError { try await task.value }.kind == .timedOut)
     }
 
-    @Test func connectTimeoutDuringTheTLSHandshake() async throws {
+    @Test func connectTimeoutEndsTheTLSHandshake() async throws {
         var options = MockServer.Options()
         options.onAccept = { _ in [.stall(Gate())] }
         let server = try MockServer(tls: TestIdentity.selfSigned(), options: options)
@@ -261,7 +261,7 @@ struct TimeoutTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test func connectTimeoutWithoutTCPResponse() async throws {
+    @Test func connectTimeoutEndsWithoutTCPResponse() async throws {
         let listener = try #require(StuckListener())
         try await expectTimeout(
             Request("http://127.0.0.1:\(listener.port)/"), Timeouts(connect: short), phase: .connecting,

@@ -20,7 +20,7 @@ struct TraceContextTests {
         ("01-\(trace)-\(span)-01", true), ("cc-\(trace)-\(span)-01-what-the-future-will-be-like", true),
         ("cc-\(trace)-\(span)-00-", false), ("fe-\(trace)-\(span)-01", true),
     ])
-    func validParents(_ text: String, _ isSampled: Bool) throws {
+    func validParentsAreParsed(_ text: String, _ isSampled: Bool) throws {
         let context = try #require(TraceContext(traceparent: text))
         #expect("\(context.traceID)" == Self.trace)
         #expect("\(context.spanID)" == Self.span)
@@ -51,7 +51,7 @@ struct TraceContextTests {
         // Two fields of one message, joined.
         "00-\(trace)-\(span)-01, 00-\(trace)-\(span)-01", "00-\(trace)-\(span)-01,00-\(trace)-\(span)-01",
     ])
-    func invalidParents(_ text: String) {
+    func invalidParentsAreRejected(_ text: String) {
         #expect(TraceContext(traceparent: text) == nil)
     }
 
@@ -78,7 +78,7 @@ struct TraceContextTests {
         // One entry for each key (§3.3.1.3): the latest entry, which is the first in the list.
         ("foo=1,bar=2,foo=3", "foo=1,bar=2"),
     ])
-    func validStates(_ text: String, _ expected: String) {
+    func validStatesAreNormalised(_ text: String, _ expected: String) {
         #expect(Self.state(text) == expected)
     }
 

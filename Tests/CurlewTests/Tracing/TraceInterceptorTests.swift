@@ -43,13 +43,13 @@ struct TraceInterceptorTests {
         #expect(sent.map(\.traceID) == Array(repeating: context.traceID, count: 3))
         #expect(Set(sent.map(\.spanID) + [context.spanID]).count == 4)
         #expect(sent.allSatisfy { $0.tracestate == "rojo=1,congo=2" && $0.isSampled })
-        let told = spans.withLock { $0 }
-        #expect(told.map(\.context) == sent)
-        #expect(told.allSatisfy { $0.parent == context.spanID && $0.method == .get && $0.duration > .zero })
-        #expect(told.compactMap { try? $0.result.get() } == [.found, .ok, .ok])
-        #expect(told.map(\.url) == [server.url("/old"), server.url("/new?key=<redacted>"), server.url("/")])
-        #expect(Set(told.map(\.transfer)).count == 2)
-        #expect("\(told[1])".hasPrefix("\(sent[1].traceparent) GET \(server.url("/new")) 200".prefix(60)))
+        let ended = spans.withLock { $0 }
+        #expect(ended.map(\.context) == sent)
+        #expect(ended.allSatisfy { $0.parent == context.spanID && $0.method == .get && $0.duration > .zero })
+        #expect(ended.compactMap { try? $0.result.get() } == [.found, .ok, .ok])
+        #expect(ended.map(\.url) == [server.url("/old"), server.url("/new?key=<redacted>"), server.url("/")])
+        #expect(Set(ended.map(\.transfer)).count == 2)
+        #expect("\(ended[1])".hasPrefix("\(sent[1].traceparent) GET \(server.url("/new")) 200".prefix(60)))
     }
 
     @Test func traceparentIsSentWithoutContextOnlyIfTracesAreStarted() async throws {

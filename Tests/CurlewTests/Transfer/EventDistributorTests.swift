@@ -9,16 +9,16 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct EventDistributorTests {
     /// Returns the events that an observer of a transfer receives when an attempt is cancelled before its start.
-    private func told(ofUnsentAttempt continues: Bool) async throws -> [TransferEvent.Kind] {
+    private func events(ofUnsentAttempt continues: Bool) async throws -> [TransferEvent.Kind] {
         let session = Session()
-        let place = AttemptPlace(id: 7, ordinal: 2, offset: 1, continues: continues)
-        let engine = try session.core.run(of: "http://127.0.0.1:9/", at: place)
-        let witness = EventDistributor()
+        let position = AttemptPosition(id: 7, ordinal: 2, offset: 1, continues: continues)
+        let engine = try session.core.run(of: "http://127.0.0.1:9/", at: position)
+        let distributor = EventDistributor()
         let buffer = EventBuffer<TransferEvent> { _ in preconditionFailure("the buffer has space for two events") }
-        witness.add(buffer) { _ in nil }
-        engine.watch(witness)
+        distributor.add(buffer) { _ in nil }
+        engine.watch(distributor)
         engine.cancel()
-        witness.receive(
+        distributor.receive(
             TransferEvent(
                 transfer: 7, label: nil, method: .get, url: "", attempt: 2, elapsed: .zero, kind: .finished(nil)))
         var kinds: [TransferEvent.Kind] = []
@@ -28,13 +28,13 @@ struct EventDistributorTests {
 
     /// A further attempt that was never sent produces no events, for the session's observers either.
     @Test func unsentFurtherAttemptEmitsNoEvents() async throws {
-        let kinds = try await told(ofUnsentAttempt: true)
+        let kinds = try await events(ofUnsentAttempt: true)
         #expect(kinds.count == 1)
         guard case .finished(nil)? = kinds.first else { return #expect(Bool(false), "\(kinds)") }
     }
 
     @Test func unsentOnlyAttemptEmitsMetricsAndFinished() async throws {
-        let kinds = try await told(ofUnsentAttempt: false)
+        let kinds = try await events(ofUnsentAttempt: false)
         #expect(kinds.count == 2)
         guard case .metrics? = kinds.first else { return #expect(Bool(false), "\(kinds)") }
     }

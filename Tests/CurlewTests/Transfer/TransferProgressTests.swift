@@ -26,7 +26,7 @@ struct TransferProgressTests {
     ]
 
     @Test(arguments: rows)
-    func fractionAndTimeRemaining(progress: TransferProgress, fraction: Double?, left: Duration?) {
+    func fractionAndTimeRemainingAreComputed(progress: TransferProgress, fraction: Double?, left: Duration?) {
         #expect(progress.fraction == fraction)
         #expect(progress.timeRemaining == left)
     }

@@ -22,7 +22,7 @@ struct CertificateTests {
         }
     }
 
-    @Test func certificateProperties() throws {
+    @Test func certificatePropertiesAreRead() throws {
         let root = try TestAuthority(commonName: "Größe Root")
         let identity = try root.issue(
             CertificateOptions(
@@ -61,7 +61,7 @@ struct CertificateTests {
 
     @Test(arguments: [
         (TestKey.p384, "EC P-384"), (.rsa(2048), "RSA 2048"), (.ed25519, "ED25519"),
-    ]) func keyTypes(_ key: TestKey, _ text: String) throws {
+    ]) func keyTypesAreNamed(_ key: TestKey, _ text: String) throws {
         #expect(try Certificate(TestIdentity.selfSigned(CertificateOptions(key: key)).certificate).keyType == text)
     }
 

@@ -12,7 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ChainRuleTests {
     /// RFC 5280 §4.2.1.10 for DNS names and addresses, by the certificate of an authority.
-    @Test func nameConstraintsOfAHost() throws {
+    @Test func nameConstraintsOfAHostAreJudged() throws {
         let authority = try TestAuthority().intermediate(
             CertificateOptions(
                 permittedNames: [.dns("example.test"), .dns(".sub.test"), .ip("10.0.0.0/255.0.0.0")],
@@ -52,7 +52,7 @@ struct ChainRuleTests {
     }
 
     /// Every top-level domain is a public suffix, known or not; without libpsl there are no others.
-    @Test func publicSuffixes() {
+    @Test func publicSuffixesIncludeEveryTopLevelDomain() {
         #expect(PublicSuffixes(library: "libcurlew-has-no-such.so") == nil)
         let missing: PublicSuffixes? = nil
         #expect(missing.contains("uk") && !missing.contains("co.uk") && missing.contains("nowhere"))

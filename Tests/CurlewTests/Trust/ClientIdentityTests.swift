@@ -39,7 +39,7 @@ struct ClientIdentityTests {
 
     // MARK: Forms
 
-    @Test func identityFormats() async throws {
+    @Test func identityFormatsAreRead() async throws {
         let server = try server()
         let folder = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID())").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -110,7 +110,7 @@ struct ClientIdentityTests {
     // MARK: Servers that request a certificate
 
     @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
-    func serverRequiringClientCertificate(_ version: Session.Configuration.TLS.Version) async throws {
+    func requiredClientCertificateIsVerified(_ version: Session.Configuration.TLS.Version) async throws {
         let server = try server()
         let intermediate = try authority.intermediate(commonName: "Client Authority")
         let identity = try identity(intermediate.issue(CertificateOptions(commonName: "below", hosts: [])))
@@ -134,7 +134,7 @@ struct ClientIdentityTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test func serverRequestingOptionalClientCertificate() async throws {
+    @Test func optionalClientCertificateIsSentIfPresent() async throws {
         let server = try server { $0.requiresClientCertificate = false }
         #expect(try await session(nil).data(for: Request(server.url("/"))).1.status == .ok)
         #expect(try await session(identity(client)).data(for: Request(server.url("/"))).1.status == .ok)

@@ -58,11 +58,11 @@ struct PinningTests {
             let old = try TrustScene(CertificateOptions(hosts: ["api.example.test"], validity: validity))
             #expect(try refusal(keys([old.leaf.certificate], chain: .notRequired), old.peer()) == .validity)
         }
-        let nobody = PeerIdentity(host: "api.example.test", certificates: [])
-        #expect(try refusal(keys([stranger], chain: .notRequired), nobody) == .chain)
+        let peerWithoutCertificates = PeerIdentity(host: "api.example.test", certificates: [])
+        #expect(try refusal(keys([stranger], chain: .notRequired), peerWithoutCertificates) == .chain)
     }
 
-    @Test func pinnedCertificates() throws {
+    @Test func pinnedCertificatesAreAccepted() throws {
         let peer = try scene.peer()
         for pin in [scene.leaf.certificate, scene.authority.certificate, scene.root.certificate] {
             #expect(try refusal(certificates([pin]), peer) == nil)

@@ -19,7 +19,7 @@ struct RevocationTests {
 
     private func trust(
         _ lists: [Certificate.RevocationList] = [], scope: Revocation<CustomRoots>.Scope = .leaf,
-        ocspResponse: Revocation<CustomRoots>.Staple = .ignored
+        ocspResponse: Revocation<CustomRoots>.OCSPResponsePolicy = .ignored
     ) throws -> Revocation<CustomRoots> {
         CustomRoots(try scene.roots).checkingRevocation(lists: lists, scope: scope, ocspResponse: ocspResponse)
     }
@@ -29,7 +29,7 @@ struct RevocationTests {
         return PeerIdentity(host: peer.host, certificates: peer.certificates, ocspResponse: ocspResponse)
     }
 
-    @Test func revocationListsOfTheLeaf() throws {
+    @Test func revocationListsOfTheLeafAreChecked() throws {
         let peer = try scene.peer()
         let good = try scene.authority.revocationList()
         #expect(try refusal(trust(lists(good)), peer) == nil)
@@ -47,7 +47,7 @@ struct RevocationTests {
         }
     }
 
-    @Test func revocationListsOfTheChain() throws {
+    @Test func revocationListsOfTheChainAreChecked() throws {
         let peer = try scene.peer()
         let leaf = try scene.authority.revocationList()
         let root = try scene.root.revocationList()
@@ -58,7 +58,7 @@ struct RevocationTests {
         #expect(try refusal(trust(lists(leaf, revoking)), peer) == nil)
     }
 
-    @Test func stapledOCSPResponses() throws {
+    @Test func stapledOCSPResponsesAreJudged() throws {
         let leaf = scene.leaf.certificate
         let authority = scene.authority
         let good = try authority.ocspResponse(for: leaf)
@@ -170,8 +170,8 @@ struct RevocationTests {
     }
 
     /// In TLS 1.2, the stapled response follows the certificates; the client judges both before it sends a request.
-    @Test(arguments: Version.allCases) private func stapledOCSPResponsesOverAConnection(_ version: Version) async throws
-    {
+    @Test(arguments: Version.allCases)
+    private func stapledOCSPResponsesAreJudgedOverAConnection(_ version: Version) async throws {
         let identity = try scene.authority.issue()
         let certificate = identity.certificate
         let revoked = try scene.authority.ocspResponse(for: certificate, status: .revoked)

@@ -64,7 +64,7 @@ struct SecurityPolicyTests {
         Row(name: "SP-16", mode: .publicKey, allows: true, validates: false) { $0.isCurrent && $0.isLeafPinned },
     ]
 
-    @Test func truthTable() throws {
+    @Test func decisionsMatchTheTruthTable() throws {
         for row in rows {
             let policy = try policy(row.mode, allows: row.allows, validates: row.validates)
             for facts in everyFacts {
@@ -73,7 +73,7 @@ struct SecurityPolicyTests {
         }
     }
 
-    @Test func failureRulesInOrder() throws {
+    @Test func failureRulesAreReportedInOrder() throws {
         var facts = Facts()
         #expect(try policy(.certificate).decide(facts) == .chain)
         facts.isSystemValid = true
@@ -113,7 +113,7 @@ struct SecurityPolicyTests {
     }
 
     /// The recipe for self-signed servers (SP-08), and the policy that checks nothing (SP-12).
-    @Test func policiesOverAConnection() async throws {
+    @Test func policiesAreAppliedOverAConnection() async throws {
         let identity = try TestIdentity.selfSigned()
         let server = try MockServer(tls: identity) { _ in .text("x") }
         let own = try Certificate(identity.certificate)

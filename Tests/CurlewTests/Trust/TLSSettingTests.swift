@@ -42,7 +42,7 @@ struct TLSSettingTests {
         #expect(plain.connectionCount == 0)
     }
 
-    @Test func ciphersAndCipherSuites() async throws {
+    @Test func ciphersAndCipherSuitesAreUsed() async throws {
         let server = try server()
         let old = try session {
             $0.tls.maximumVersion = .v1_2
@@ -196,7 +196,7 @@ struct TLSSettingTests {
             }
         let server = try server()
         let session = try session { $0.tls.keyLogFile = path }
-        let told = Task {
+        let reported = Task {
             for await case .keyLogNotWritten(path: path, let reason) in session.events { return reason }
             return ""
         }
@@ -204,7 +204,7 @@ struct TLSSettingTests {
         var request = Request(.post, server.url("/"))
         request.body = .file(body)
         _ = try await session.data(for: request)
-        #expect(await told.value == reason)
+        #expect(await reported.value == reason)
         #expect(try Data(contentsOf: URL(filePath: body)) == Data("hello".utf8))
         // Foundation's Data(contentsOf:) leaks for an empty file.
         if obstacle == .readable { #expect(try DiskFile.contents(of: path, upTo: 100) == []) }

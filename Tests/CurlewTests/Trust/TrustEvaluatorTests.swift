@@ -25,7 +25,7 @@ struct TrustEvaluatorTests {
 
     init() throws { scene = try TrustScene() }
 
-    @Test func customTrustClosures() throws {
+    @Test func customTrustClosuresJudgeThePeer() throws {
         let roots = try scene.roots
         let trust = CustomTrust(id: "ours", roots: roots) { peer throws(TrustFailure) in
             try peer.requireValid()
@@ -42,7 +42,7 @@ struct TrustEvaluatorTests {
         #expect(Set([trust, trust]).count == 1)
     }
 
-    @Test func allTrustAndAnyTrust() throws {
+    @Test func allTrustAndAnyTrustCombineEvaluators() throws {
         let peer = try scene.peer()
         let roots = CustomRoots(try scene.roots)
         let pins = try PinnedPublicKeys(
@@ -80,7 +80,7 @@ struct TrustEvaluatorTests {
         #expect(peer.certificates[0].names.count == 20_000)
     }
 
-    @Test func hostTrustPatterns() throws {
+    @Test func hostTrustPatternsSelectTheEvaluator() throws {
         let trust = try HostTrust([
             "api.example.test": Never(rule: .init(rawValue: "exact")),
             "*.example.test": Never(rule: .init(rawValue: "child")),
@@ -132,7 +132,7 @@ struct TrustEvaluatorTests {
         }
     }
 
-    @Test func hostPatternsOfAddresses() {
+    @Test func hostPatternsOfAddressesMatchEverySpelling() {
         #expect(HostTrust.Pattern("::1").matches("::1") && HostTrust.Pattern("0:0::1").matches("::1"))
         #expect(!HostTrust.Pattern("::1").matches("::2"))
         #expect(HostTrust.Pattern("A.Test").normal == HostTrust.Pattern("a.test.").normal)
@@ -202,7 +202,7 @@ struct TrustEvaluatorTests {
         #expect(TrustDomains.refusal(of: resolver, by: Never())?.rule == .chain)
     }
 
-    @Test func publicKeyHashRoundTrip() throws {
+    @Test func publicKeyHashRoundTripsThroughJSON() throws {
         let pins: Set = [Certificate.PublicKeyHash(number: 1), Certificate.PublicKeyHash(number: 2)]
         let data = try JSONEncoder().encode(pins)
         #expect(String(decoding: data, as: UTF8.self).contains("sha256"))

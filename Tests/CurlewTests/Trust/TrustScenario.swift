@@ -18,7 +18,7 @@ struct TrustScenario: Decodable, Sendable {
     let roots: [String]
     let pins: Pins?
     let crls: [List]?
-    let staple: Staple?
+    let ocspResponse: OCSPResponse?
     let server: Server?
     let expect: [TrustColumn: Expectation]
     /// The section of an RFC, or a row of the feature list.
@@ -43,7 +43,7 @@ struct TrustScenario: Decodable, Sendable {
     }
 
     /// An OCSP response, with times in hours from now.
-    struct Staple: Decodable, Sendable {
+    struct OCSPResponse: Decodable, Sendable {
         let issuer: String
         let `for`: String
         let status: String
@@ -70,7 +70,7 @@ enum TrustColumn: String, CaseIterable, Decodable, CodingKeyRepresentable, Senda
     case pinnedKeys, pinnedKeysNoChain, pinnedCertificates, pinnedCertificatesOnly
     case policyNone, policyNoneNoDomain, policyPublicKey, policyCertificate
     case policyPublicKeyAllowInvalid, policyCertificateAllowInvalid
-    case revocationCRL, revocationCRLChain, revocationStapleSoft, revocationStapleRequired
+    case revocationCRL, revocationCRLChain, revocationOCSPIfPresent, revocationOCSPRequired
     case rootsAuthorities, rootsStrict
 
     /// The policies that need only roots; every row has them.

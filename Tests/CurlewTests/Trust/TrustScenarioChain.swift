@@ -10,7 +10,7 @@ struct TrustScenarioChain: Sendable {
     /// The certificates that the server sends, with its key.
     let identity: TestIdentity
     /// The OCSP response that the server staples.
-    let staple: [UInt8]?
+    let ocspResponse: [UInt8]?
     /// The revocation lists of the client.
     let lists: [TestRevocationList]
     private let certificates: [String: TestCertificate]
@@ -21,7 +21,7 @@ struct TrustScenarioChain: Sendable {
         self.scenario = scenario
         certificates = workshop.certificates
         identity = try workshop.identity()
-        staple = try workshop.staple()
+        ocspResponse = try workshop.ocspResponse()
         lists = try (scenario.crls ?? []).map { try workshop.list($0) }
     }
 
@@ -36,13 +36,13 @@ struct TrustScenarioChain: Sendable {
     /// The server as an evaluator sees it, without a connection.
     func peer() throws -> PeerIdentity {
         let served = try identity.chain.map { try Certificate(der: $0.der) }
-        return PeerIdentity(host: scenario.host, certificates: served, ocspResponse: staple)
+        return PeerIdentity(host: scenario.host, certificates: served, ocspResponse: ocspResponse)
     }
 
     /// The TLS settings of the server.
     func serverOptions() throws -> MockServer.Options {
         var options = MockServer.Options()
-        options.tls.ocspResponse = staple
+        options.tls.ocspResponse = ocspResponse
         guard let server = scenario.server else { return options }
         if let text = server.minimum { options.tls.minimumVersion = try version(text) }
         if let text = server.maximum { options.tls.maximumVersion = try version(text) }
@@ -140,18 +140,18 @@ private struct TrustWorkshop {
             nextUpdate: .seconds(list.nextUpdate * 3600), signer: list.signedBy == nil ? .issuer : .forger)
     }
 
-    func staple() throws -> [UInt8]? {
-        guard let staple = scenario.staple else { return nil }
+    func ocspResponse() throws -> [UInt8]? {
+        guard let ocspResponse = scenario.ocspResponse else { return nil }
         let states: [String: TestAuthority.OCSPStatus] = ["good": .good, "revoked": .revoked, "unknown": .unknown]
         let signers: [String: TestAuthority.OCSPSigner] = [
             "issuer": .issuer, "delegate": .delegate, "delegateWithoutEKU": .delegateWithoutUsage,
             "stranger": .stranger,
         ]
-        guard let status = states[staple.status], let signer = signers[staple.signer] else {
-            throw TrustScenarioFailure("\(staple) cannot be stapled")
+        guard let status = states[ocspResponse.status], let signer = signers[ocspResponse.signer] else {
+            throw TrustScenarioFailure("\(ocspResponse) cannot be stapled")
         }
-        return try authority(staple.issuer).ocspResponse(
-            for: certificate(staple.for), status: status, thisUpdate: .seconds(staple.thisUpdate * 3600),
-            nextUpdate: .seconds(staple.nextUpdate * 3600), signer: signer)
+        return try authority(ocspResponse.issuer).ocspResponse(
+            for: certificate(ocspResponse.for), status: status, thisUpdate: .seconds(ocspResponse.thisUpdate * 3600),
+            nextUpdate: .seconds(ocspResponse.nextUpdate * 3600), signer: signer)
     }
 }

@@ -37,7 +37,7 @@ struct TrustScenarioPolicies {
         case .policyNone, .policyNoneNoDomain, .policyPublicKey, .policyCertificate, .policyPublicKeyAllowInvalid,
             .policyCertificateAllowInvalid:
             return try policy(column)
-        case .revocationCRL, .revocationCRLChain, .revocationStapleSoft, .revocationStapleRequired:
+        case .revocationCRL, .revocationCRLChain, .revocationOCSPIfPresent, .revocationOCSPRequired:
             return revocation(column)
         case .rootsAuthorities: return CustomRoots(roots).applying(.authoritiesAsServers)
         case .rootsStrict: return CustomRoots(roots).applying(.strict)
@@ -67,7 +67,7 @@ struct TrustScenarioPolicies {
         return switch column {
         case .revocationCRL: base.checkingRevocation(lists: lists, scope: .leaf)
         case .revocationCRLChain: base.checkingRevocation(lists: lists, scope: .chain)
-        case .revocationStapleSoft: base.checkingRevocation(ocspResponse: .ifPresent)
+        case .revocationOCSPIfPresent: base.checkingRevocation(ocspResponse: .ifPresent)
         default: base.checkingRevocation(ocspResponse: .required)
         }
     }

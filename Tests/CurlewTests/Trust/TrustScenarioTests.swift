@@ -11,7 +11,8 @@ import Testing
 /// Runs every scenario of the table with every policy that it has a verdict for, as a value and against a server.
 @Suite("Trust scenarios by RFC 5280 and other rules", .timeLimit(.minutes(5)))
 struct TrustScenarioTests {
-    @Test(arguments: TrustScenario.all) func trustScenarioVerdicts(_ scenario: TrustScenario) async throws {
+    @Test(arguments: TrustScenario.all)
+    func trustScenariosGetTheExpectedVerdicts(_ scenario: TrustScenario) async throws {
         let chain = try TrustScenarioChain(scenario)
         let policies = try TrustScenarioPolicies(chain)
         try judge(chain, policies)
@@ -89,7 +90,7 @@ struct TrustScenarioTableTests {
             let pinned = row.expect.keys.contains { "\($0)".hasPrefix("pinned") }
             #expect(pinned == (row.pins != nil), "\(row.id): pins and columns")
             #expect((row.expect[.revocationCRL] != nil) == (row.crls != nil), "\(row.id): lists and columns")
-            #expect(row.staple == nil || row.expect[.revocationStapleSoft] != nil, "\(row.id): no staple column")
+            #expect(row.ocspResponse == nil || row.expect[.revocationOCSPIfPresent] != nil, "\(row.id): no OCSP column")
         }
     }
 
@@ -100,7 +101,7 @@ struct TrustScenarioTableTests {
         let known: [String: Set<String>] = [
             "pins": ["keys", "certificates"],
             "crls": ["issuer", "revokes", "thisUpdate", "nextUpdate", "signedBy"],
-            "staple": ["issuer", "for", "status", "thisUpdate", "nextUpdate", "signer"],
+            "ocspResponse": ["issuer", "for", "status", "thisUpdate", "nextUpdate", "signer"],
             "server": ["minimum", "maximum", "securityLevel", "clientCertificate"],
             "certificates": Set(TrustScenario.Recipe.CodingKeys.allCases.map(\.stringValue)),
         ]

@@ -7,7 +7,7 @@ import Glibc
 
 /// Mixed traffic with servers that fail at random, in rounds of ten seconds, each with its own sessions and servers.
 ///
-/// It checks that every transfer ends, that none of the errors is an internal one, and that later rounds leave no more
+/// It checks that every transfer ends, that no error is an internal one, and that later rounds leave no more
 /// memory, descriptors and threads than the first ones.
 struct FaultsScene {
     private static let round = Duration.seconds(10)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bindings: hand-written loops for exactly these streams, with libc's search functions. They assume that lines end with
-// LF, that no line is too long and that fields have one space, and check none of it.
+// LF, that no line is too long and that fields have one space; the loops do not check it.
 
 import Curlew
 import FoundationEssentials

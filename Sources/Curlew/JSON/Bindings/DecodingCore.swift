@@ -202,11 +202,11 @@ final class DecodingCore {
         switch ways.way(of: type, plan) {
         case .own: return try T(from: ValueDecoding(core: self, place: place))
         case .direct(let direct):
-            var room: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-            return try withUnsafeMutableBytes(of: &room) { room in
+            var storage: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+            return try withUnsafeMutableBytes(of: &storage) { buffer in
                 // The callee initialises it unless it throws; the value is moved out, so it is neither leaked nor
                 // initialised twice.
-                guard let memory = room.baseAddress else { throw mismatch(type, place) }
+                guard let memory = buffer.baseAddress else { throw mismatch(type, place) }
                 try direct.decode(into: memory, self, place)
                 return memory.assumingMemoryBound(to: type).move()
             }
@@ -286,7 +286,7 @@ final class DecodingCore {
     }
 
     /// - Parameters:
-    ///   - words: The description that Foundation's decoder uses; nil if it has none.
+    ///   - words: The description; the one of Foundation's decoder, if that decoder has one.
     ///   - reason: The reason, which contains no values of the text.
     func context(
         _ place: Int, _ words: String, _ reason: String, _ kind: JSON.Fault.Kind = .value,
@@ -333,7 +333,7 @@ final class DecodingCore {
                 step.position += 1
             }
             if level < walk.count, walk[level].container == container, walk[level].child == step.child {
-                // The same step as in the last walk.
+                // The last walk made the same step.
             } else {
                 walk.replaceSubrange(min(level, walk.count)..., with: [step])
             }

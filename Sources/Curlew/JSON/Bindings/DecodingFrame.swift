@@ -69,7 +69,7 @@ final class DecodingFrame: ContainerFrame {
         state.pointee.found = 0
     }
 
-    /// Returns the index of the value for a key; −1 when the object has none.
+    /// Returns the index of the value for a key; −1 when the object has no value for it.
     ///
     /// The first of several members with the same name counts.
     @inline(__always)
@@ -261,12 +261,12 @@ final class KeyNames {
             }
         }
         if isASCII, name.pointee.isASCII, !conversion.isSnake { return false }
-        return isSlowly(index, entry, slot)
+        return matchesAfterConversion(index, entry, slot)
     }
 
     /// Returns whether a name with escapes, non-ASCII characters or a conversion matches a key.
     @inline(never)
-    private func isSlowly(_ index: JSONIndex, _ entry: JSONEntry, _ slot: Int) -> Bool {
+    private func matchesAfterConversion(_ index: JSONIndex, _ entry: JSONEntry, _ slot: Int) -> Bool {
         if conversion.isSnake, entry.code == JSONEntry.Kind.ascii.rawValue, !index.isAlike(entry, names[slot].text) {
             return false
         }

@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// A type that the decoder decodes without its `init(from:)`, for speed or because an option says how.
+/// A type that the decoder decodes without its `init(from:)`, for speed or because an option determines the form.
 protocol DirectlyDecodable {
     /// Initialises uninitialised memory with a value of this type.
     ///

@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// A type that the encoder encodes without its `encode(to:)`, for speed or because an option says how.
+/// A type that the encoder encodes without its `encode(to:)`, for speed or because an option determines the form.
 protocol DirectlyEncodable {
     /// Writes a value of this type.
     ///

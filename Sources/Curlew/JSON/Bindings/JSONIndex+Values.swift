@@ -26,14 +26,14 @@ extension JSONIndex {
 
     private func unescaped(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
         // An escape is never shorter than its character.
-        String(unsafeUninitializedCapacity: bytes.count) { room in
+        String(unsafeUninitializedCapacity: bytes.count) { buffer in
             var (from, to) = (0, 0)
             while from < bytes.count {
                 let byte = bytes[from]
                 if byte == UInt8(ascii: "\\") {
-                    from += Self.unescape(bytes, from, room, &to)
+                    from += Self.unescape(bytes, from, buffer, &to)
                 } else {
-                    room[to] = byte
+                    buffer[to] = byte
                     to += 1
                     from += 1
                 }
@@ -44,10 +44,10 @@ extension JSONIndex {
 
     /// Writes the character of an escape and returns the length of the escape.
     private static func unescape(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ from: Int, _ room: UnsafeMutableBufferPointer<UInt8>, _ to: inout Int
+        _ bytes: UnsafeBufferPointer<UInt8>, _ from: Int, _ buffer: UnsafeMutableBufferPointer<UInt8>, _ to: inout Int
     ) -> Int {
         guard bytes[from + 1] == UInt8(ascii: "u") else {
-            room[to] =
+            buffer[to] =
                 switch bytes[from + 1] {
                 case UInt8(ascii: "b"): 0x08
                 case UInt8(ascii: "f"): 0x0C
@@ -67,7 +67,7 @@ extension JSONIndex {
         }
         // Not a surrogate: the index pass refuses lone ones.
         for byte in UTF8.encode(Unicode.Scalar(code) ?? "?") ?? UTF8.encodedReplacementCharacter {
-            room[to] = byte
+            buffer[to] = byte
             to += 1
         }
         return length

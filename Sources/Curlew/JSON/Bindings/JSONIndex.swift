@@ -33,7 +33,7 @@ struct JSONIndex {
     private static let kept = 1 << 15
 
     init() {
-        let entries = JSONIndex.room(JSONIndex.smallest)
+        let entries = JSONIndex.allocate(JSONIndex.smallest)
         storage = .allocate(capacity: 1)
         storage.initialize(to: Storage(text: JSONIndex.nothing(entries), entries: entries))
     }
@@ -56,7 +56,7 @@ struct JSONIndex {
         @inline(__always) get { storage.pointee.count }
     }
 
-    private static func room(_ count: Int, _ old: UnsafeMutableRawPointer? = nil) -> UnsafeMutablePointer<UInt64> {
+    private static func allocate(_ count: Int, _ old: UnsafeMutableRawPointer? = nil) -> UnsafeMutablePointer<UInt64> {
         guard let memory = realloc(old, count * MemoryLayout<UInt64>.stride) else {
             preconditionFailure("out of memory")
         }
@@ -77,7 +77,7 @@ struct JSONIndex {
         if storage.pointee.capacity > JSONIndex.kept {
             Glibc.free(storage.pointee.entries)
             storage.pointee.capacity = JSONIndex.smallest
-            storage.pointee.entries = JSONIndex.room(JSONIndex.smallest)
+            storage.pointee.entries = JSONIndex.allocate(JSONIndex.smallest)
         }
         storage.pointee.text = JSONIndex.nothing(storage.pointee.entries)
     }
@@ -106,18 +106,18 @@ struct JSONIndex {
     }
 
     /// Allocates memory for entries.
-    struct Room {
+    struct Allocation {
         let entries: UnsafeMutablePointer<UInt64>
         let capacity: Int
     }
 
-    var room: Room { Room(entries: storage.pointee.entries, capacity: storage.pointee.capacity) }
+    var allocation: Allocation { Allocation(entries: storage.pointee.entries, capacity: storage.pointee.capacity) }
 
     /// Grows the memory and keeps the entries.
     @inline(never)
-    func grown() -> Room {
+    func grown() -> Allocation {
         grow(to: storage.pointee.capacity * 2)
-        return room
+        return allocation
     }
 
     /// Takes ownership of the entries that the pass has written.
@@ -126,7 +126,7 @@ struct JSONIndex {
     @inline(never)
     private func grow(to wanted: Int) {
         guard wanted > storage.pointee.capacity else { return }
-        storage.pointee.entries = JSONIndex.room(wanted, storage.pointee.entries)
+        storage.pointee.entries = JSONIndex.allocate(wanted, storage.pointee.entries)
         storage.pointee.capacity = wanted
     }
 

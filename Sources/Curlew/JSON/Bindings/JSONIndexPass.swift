@@ -10,7 +10,7 @@ internal import Glibc
 struct JSONIndexPass {
     private let text: JSONText
     private let index: JSONIndex
-    private var room: JSONIndex.Room
+    private var allocation: JSONIndex.Allocation
     private var count = 0
     private var position = 0
     /// The innermost open container; −1 at the top level.
@@ -25,7 +25,7 @@ struct JSONIndexPass {
     private init(_ text: JSONText, _ index: JSONIndex) {
         self.text = text
         self.index = index
-        room = index.room
+        allocation = index.allocation
     }
 
     static func run(_ text: JSONText, _ index: JSONIndex) throws(JSONFlaw) {
@@ -57,8 +57,8 @@ struct JSONIndexPass {
 
     @inline(__always)
     private mutating func append(_ entry: JSONEntry) {
-        if count == room.capacity { room = index.grown() }
-        (room.entries + count).initialize(to: entry.bits)
+        if count == allocation.capacity { allocation = index.grown() }
+        (allocation.entries + count).initialize(to: entry.bits)
         count += 1
     }
 
@@ -120,10 +120,10 @@ struct JSONIndexPass {
     private mutating func leave() {
         position += 1
         depth -= 1
-        let entry = JSONEntry(bits: room.entries[open])
-        room.entries[open] = JSONEntry(isObject ? .object : .array, offset: entry.offset, extent: count).bits
+        let entry = JSONEntry(bits: allocation.entries[open])
+        allocation.entries[open] = JSONEntry(isObject ? .object : .array, offset: entry.offset, extent: count).bits
         open = entry.next - 1
-        isObject = open >= 0 && JSONEntry(bits: room.entries[open]).code == JSONEntry.Kind.object.rawValue
+        isObject = open >= 0 && JSONEntry(bits: allocation.entries[open]).code == JSONEntry.Kind.object.rawValue
     }
 
     @inline(__always)

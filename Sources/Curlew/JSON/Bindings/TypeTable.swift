@@ -46,7 +46,7 @@ struct TypeTable<Value: BitwiseCopyable> {
         storage.deallocate()
     }
 
-    /// The value of a type; nil if it has none.
+    /// The value of a type; nil if the table has no value for it.
     subscript(type: Any.Type) -> Value? {
         @inline(__always) get { storage.pointee.slot(UInt(bitPattern: ObjectIdentifier(type))).pointee.value }
     }

@@ -31,8 +31,8 @@ extension Session.Configuration {
 
         /// A way to choose among several addresses of a host.
         ///
-        /// It orders the addresses of each family. IPv6 and IPv4 alternate in any case (RFC 8305), beginning with the
-        /// family that the look-up put first (RFC 6724).
+        /// The choice orders the addresses of each family. IPv6 and IPv4 alternate in any case (RFC 8305), beginning
+        /// with the family that the look-up put first (RFC 6724).
         public enum AddressOrder: String, Sendable, Hashable, Codable, CaseIterable {
             /// The order of the look-up, for each connection.
             case asResolved
@@ -51,7 +51,7 @@ extension Session.Configuration {
         /// connection is lost (`TCP_USER_TIMEOUT`, RFC 5482), from 1 ms to 24 days; nil, the default, for the system's
         /// limit of about 15 minutes.
         ///
-        /// It also applies while connecting, and replaces `keepAlive.count`.
+        /// The limit also applies while connecting, and replaces `keepAlive.count`.
         public var userTimeout: Duration?
         /// Whether a request may be sent in the first packet of a connection to a known host (TCP Fast Open, RFC 7413);
         /// false unless set.

@@ -81,6 +81,9 @@ extension Session.Configuration {
                 }
             }
             if cipherSuites?.isEmpty == true { return "tls.cipherSuites must not be empty" }
+            if ciphers != nil || cipherSuites != nil, !EngineConfiguration.TLS(self).ciphersAreKnown {
+                return "OpenSSL knows no cipher of tls.ciphers or tls.cipherSuites"
+            }
             if keyLogFile?.isEmpty == true { return "tls.keyLogFile must not be empty" }
             if keyLogFile?.utf8.contains(0) == true { return "tls.keyLogFile must not contain a NUL" }
             return nil

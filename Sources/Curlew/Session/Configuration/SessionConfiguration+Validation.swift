@@ -1,8 +1,6 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CurlewEngine
-
 extension Session.Configuration {
     /// Checks that all members are valid; a session performs this check when it is created.
     /// - Throws: `NetworkError` of kind `invalidRequest` in phase `preparing`, naming the invalid member.
@@ -11,9 +9,6 @@ extension Session.Configuration {
         try validateLimits()
         if let rule = tcp.firstBrokenRule { throw refused(rule) }
         if let rule = tls.firstBrokenRule { throw refused(rule) }
-        if tls.ciphers != nil || tls.cipherSuites != nil, !EngineConfiguration.TLS(tls).ciphersAreKnown {
-            throw refused("OpenSSL knows no cipher of tls.ciphers or tls.cipherSuites")
-        }
         for field in fields {
             let name = field.name.rawValue.escapingControls
             guard field.name.isValid else { throw refused("“\(name)” in fields must be a token") }

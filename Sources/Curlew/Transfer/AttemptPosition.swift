@@ -4,7 +4,7 @@
 internal import CurlewEngine
 
 /// The position of an attempt in its transfer.
-struct AttemptPlace {
+struct AttemptPosition {
     /// The transfer.
     let id: UInt64
     /// The number of the attempt, from 1.

@@ -3,11 +3,11 @@
 
 internal import CurlewSupport
 
-/// The time slice in which a task may work without yielding to other tasks.
+/// The timeslice in which a task may work without yielding to other tasks.
 ///
 /// The slice is measured in time, not in steps: yielding after each short step would waste most of the time when many
 /// tasks work, and long steps on a session's thread would block the session's loop.
-struct Turn {
+struct Timeslice {
     /// The length in nanoseconds, far above the cost of yielding, and too short to delay the network noticeably.
     private static let length: UInt64 = 2_000_000
 

@@ -4,7 +4,7 @@
 internal import CurlewShims
 
 /// The half of a transfer that only the loop thread touches.
-struct Wire {
+struct LoopState {
     var handle: EasyHandle?
     var origin: Origin?
     var check = HeadCheck()
@@ -14,10 +14,9 @@ struct Wire {
     var isHeadComplete = false
     /// Whether the head is a redirect that the plan may follow.
     var isRedirecting = false
-    /// When the head was complete.
+    /// The time at which the head was complete.
     var headAt: UInt64 = 0
-    /// Whether an informational response arrived, and when the first line of the response after it arrived; 0 before
-    /// that.
+    /// Whether an informational response arrived, and the time at which the first line after it arrived; 0 before that.
     var hasInformational = false
     var finalHeadBeganAt: UInt64 = 0
     /// The lines after the body, without the final empty line.
@@ -41,7 +40,7 @@ struct Wire {
     var isDirty = false
     var isProgressDeferred = false
     var lastProgress: UInt64 = 0
-    /// The directions that libcurl was told to pause.
+    /// The directions in which libcurl is paused.
     var isReceivingPaused = false
     var isSendingPaused = false
     var isStarved = false
@@ -61,7 +60,8 @@ struct Wire {
     var abort: EngineFailure.Reason?
     var bodyOffset = 0
     var bodySentAt: UInt64 = 0
-    /// When the transfer got its slot, and when libcurl started it: after the look-up, and after failed attempts.
+    /// The times at which the transfer got its slot and at which libcurl started it, after the look-up and failed
+    /// attempts.
     var admittedAt: UInt64 = 0
     var launchedAt: UInt64 = 0
     var hasSlot = false
@@ -71,12 +71,13 @@ struct Wire {
     /// The time since which the rate is measured, and the number of bytes moved until then.
     var measuredAt: UInt64 = 0
     var measured: Int64 = 0
-    /// The bytes of a long body that had left this machine when a time limit was last due, and when that was.
+    /// The bytes of a long body that had left this machine when a time limit was last due, and the time of that check.
     var sentSeen: Int64 = 0
     var sendingSeenAt: UInt64 = 0
     /// Whether the response is an event stream; nil before the first check.
     var isEventStream: Bool?
-    /// The number of retries by the engine, and how often libcurl began to send the request since the last retry.
+    /// The number of retries by the engine, and the number of times that libcurl began to send the request since the
+    /// last retry.
     var restarts = 0
     var sends = 0
     /// The number of retries caused by the connection.
@@ -87,7 +88,7 @@ struct Wire {
     var connectsFirst = false
     /// Whether the body is held back while a response that arrived before its end is received.
     var isUploadHeld = false
-    /// When libcurl was last made to check a silent HTTP/2 connection.
+    /// The time at which libcurl was last made to check a silent HTTP/2 connection.
     var pokedAt: UInt64 = 0
     /// Whether the uncompressed body is sent, because the server rejected the content coding.
     var usesAlternative = false
@@ -106,16 +107,17 @@ struct Wire {
     var connection: SocketTable.Connection?
     /// Whether that connection was known to use HTTP/2.
     var isShared = false
-    /// How often libcurl asked for body bytes, counted anew when a held-back body resumes.
+    /// The number of times that libcurl requested body bytes, counted anew when a held-back body resumes.
     var pulls = 0
     /// The judge of the TLS connection over which a long body is sent.
     var uploadJudge: ConnectionJudge?
     /// Whether libcurl has stopped reading while it still sends.
     var hasResponseEnded = false
-    /// When the response and the handed-over body were complete, but not all bytes were sent.
+    /// The time at which the response and the handed-over body were complete, although not all bytes were sent.
     var responseCompleteAt: UInt64?
     var lastActivity: UInt64 = 0
-    /// The sequence number in the queue of the origin, whether the transfer is in the queue, and since when.
+    /// The sequence number in the queue of the origin, whether the transfer is in the queue, and the time since which
+    /// it is.
     var sequenceNumber: UInt64 = 0
     var isInQueue = false
     var inQueueSince: UInt64 = 0

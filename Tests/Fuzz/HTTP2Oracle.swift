@@ -7,8 +7,8 @@ func examineConnection(_ input: [UInt8], step: Int, hasPreface: Bool) {
     guard let core = ConnectionBench.core else { return }
     core.state.update { $0 = ServerState() }
     let preface = hasPreface ? Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) : []
-    let witness = HTTP2Witness(client: input)
-    let stream = MemoryStream(preface + input, step: step * 7, latch: core.stop) { witness.take($0) }
+    let oracle = HTTP2Oracle(client: input)
+    let stream = MemoryStream(preface + input, step: step * 7, latch: core.stop) { oracle.take($0) }
     var options = HTTP2Server.Options()
     options.requestBodyLimit = 100
     let connection = HTTP2Connection(core, number: 1, io: stream, tls: nil, options: options, respond: answer)
@@ -50,7 +50,7 @@ private func examineRecords(_ state: ServerState, _ input: [UInt8]) {
 }
 
 /// A parser that checks the server's output.
-final class HTTP2Witness {
+final class HTTP2Oracle {
     private var output: [UInt8] = []
     private var decoder = HPACKDecoder()
     private var block: (stream: Int, bytes: [UInt8])?
