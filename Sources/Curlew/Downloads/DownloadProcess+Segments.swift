@@ -29,7 +29,8 @@ extension DownloadProcess {
         // bytes.
         if note.pieces == nil { try await self.part?.recordChunks([]) }
         download.begin(at: part.stored + plan.storedBehindFront, of: total)
-        let fetcher = RangeFetcher(plan, into: part.file, note.validator, request, download, context, policy)
+        let fetcher = RangeFetcher(
+            plan, into: part.file, note.validator, request, download, context, policy, stopwatch)
         self.fetcher = fetcher
         download.setFetcher(fetcher)
         fetcher.begin(count - 1)

@@ -33,12 +33,12 @@ final class RangeFetcher: Sendable {
 
     init(
         _ plan: SegmentPlan, into file: PartialFile, _ validator: ResumeToken.Validator, _ request: Request,
-        _ download: DownloadRun, _ context: Interception.Context, _ policy: RetryPolicy
+        _ download: DownloadRun, _ context: Interception.Context, _ policy: RetryPolicy,
+        _ stopwatch: RetrySchedule.Stopwatch
     ) {
         state = Lock(State(plan: plan))
         (self.file, self.validator, self.request, self.download) = (file, validator, request, download)
-        (self.context, self.policy) = (context, policy)
-        stopwatch = RetrySchedule.Stopwatch(context.run.host.retry.clock, from: context.time)
+        (self.context, self.policy, self.stopwatch) = (context, policy, stopwatch)
     }
 
     /// Starts a number of workers.
