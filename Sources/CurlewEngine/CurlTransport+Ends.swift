@@ -15,7 +15,7 @@ extension CurlTransport {
         let failure = transfer.isBodyDiscarded ? nil : failure
         let domain = handle.domain
         let isMeasured =
-            transfer.plan.isMeasured || failure != nil || transfer.loopState.isRedirecting
+            transfer.plan.isMeasured || failure != nil || !transfer.loopState.isHeadFinal
             || transfer.loopState.observerState != nil
         let metrics = isMeasured ? transfer.metrics(by: handle) : nil
         if transfer.loopState.isReceivingPaused {
@@ -46,11 +46,10 @@ extension CurlTransport {
         if transfer.loopState.name != nil, transfer.loopState.sends == 0, let origin {
             domain.forgetGivenAddresses(origin)
         }
-        // Callers that need only the redirect are notified before the end.
-        if transfer.loopState.isRedirecting { transfer.publish(now, isForReader: failure?.isCancellation != true) }
+        // Callers that need only a head that is not final are notified before the end.
+        if !transfer.loopState.isHeadFinal { transfer.publish(now, isForReader: failure?.isCancellation != true) }
         domain.recycle(handle)
         freeIfUnused(domain)
-        if failure?.isRequested != true { transfer.holdRedirect() }
         if failure == nil, !(isCut && transfer.isBodyDiscarded) {
             transfer.tell(.received(transfer.loopState.counters.received))
         }
@@ -62,10 +61,10 @@ extension CurlTransport {
         transfer.loopState.origin = nil
     }
 
-    /// Resumes the callers that wait for an end: at once, or together with the others of this turn.
-    func resumeWaiters(of completion: EngineTransfer.Completion) {
-        if completion.isEmpty { return }
-        if completion.useThreadPool { ended.append(completion) } else { completion.resumeAll() }
+    /// Resumes tasks that wait for an end: at once, or together with the others of this turn if another task may
+    /// resume them.
+    func resume(_ waiters: SmallList<Waiter>) {
+        waiters.forEach { waiter in if waiter.hasExecutor { waiter.resume() } else { ended.append(waiter) } }
     }
 
     /// Resumes the callers that wait for the ends of this turn.
@@ -74,10 +73,10 @@ extension CurlTransport {
     /// resumes all callers, which costs one switch in total.
     func resumeEnded() {
         if ended.count < 4 {
-            for completion in ended { completion.resumeAll() }
+            for waiter in ended { waiter.resume() }
         } else {
             let all = ended
-            Task.detached(priority: .high) { for completion in all { completion.resumeAll() } }
+            Task.detached(priority: .high) { for waiter in all { waiter.resume() } }
         }
         ended.removeAll(keepingCapacity: ended.count < 4)
     }

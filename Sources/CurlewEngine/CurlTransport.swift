@@ -44,11 +44,11 @@ package final class CurlTransport {
     @exclusivity(unchecked)
     #endif
     private var dirty: [EngineTransfer] = []
-    /// Ends of this turn whose waiting callers have not been resumed yet.
+    /// Tasks that wait for ends of this turn and have not been resumed yet.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    var ended: [EngineTransfer.Completion] = []
+    var ended: [Waiter] = []
     /// Transfers that have to report progress later because their last report is too recent, and the time of the first
     /// report.
     private var deferredProgress: [EngineTransfer] = []

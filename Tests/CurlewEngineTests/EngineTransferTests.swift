@@ -86,12 +86,15 @@ struct EngineTransferTests {
         transfer.start()
         await gate.waitUntilReached()
         let ended = await withTaskGroup(of: Bool.self) { group in
-            for _ in 0..<20 { group.addTask { await transfer.finished()?.failure == nil } }
             for _ in 0..<20 {
                 group.addTask {
-                    var last: Counters?
-                    while let counters = await transfer.progress(after: last) { last = counters }
-                    return last?.isFinished == true && last?.received == 5
+                    guard let outcome = await transfer.answer() else { return false }
+                    return outcome.failure == nil && outcome.body?.count == 5
+                }
+                group.addTask {
+                    let outcome = await transfer.ended()
+                    let counters = transfer.snapshot.counters
+                    return outcome.failure == nil && counters.isFinished && counters.received == 5
                 }
             }
             gate.open()
@@ -100,25 +103,20 @@ struct EngineTransferTests {
         #expect(ended == 40)
     }
 
-    @Test func cancelledWaitLeavesOtherWaitersWaiting() async throws {
+    @Test func cancelledWaitForTheEndKeepsTheTransferRunning() async throws {
         let bench = try EngineBench()
         let gate = Gate()
         bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
         let transfer = bench.transfer("/")
         transfer.start()
         await gate.waitUntilReached()
-        let impatient = Task.immediate { await transfer.finished() == nil }
-        let patient = Task.immediate { await transfer.finished()?.body?.count }
-        let watcher = Task.immediate {
-            var last: Counters?
-            while let counters = await transfer.progress(after: last) { last = counters }
-            return last?.isFinished
-        }
+        let impatient = Task.immediate { await transfer.ended().body?.count }
+        let patient = Task.immediate { await transfer.answer()?.body?.count }
         impatient.cancel()
-        watcher.cancel()
-        #expect(await impatient.value)
-        #expect(await watcher.value != true)
+        await bench.share.loop.round()
+        #expect(!transfer.hasFinished)
         gate.open()
+        #expect(await impatient.value == 5)
         #expect(await patient.value == 5)
     }
 

@@ -13,7 +13,7 @@ extension Interception.Context {
     package func cancellable<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        let closing = run.host.closing
+        let closing = run.session.closing
         return try await race(operation) {
             guard await closing.wait(after: 0) else { return nil }
             return .failure(NetworkError(EngineFailure(.closed, phase: .receiving), request: run.request))

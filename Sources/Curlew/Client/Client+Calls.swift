@@ -20,18 +20,18 @@ extension Client {
     /// Returns the cold transfer of a call.
     public func transfer<S: ResponseSerializer>(_ call: Call, using serializer: S) -> Transfer<S.Output> {
         let serializer = serializer.bound(to: responses)
-        let (token, rule) = run(of: call, accepting: serializer.accepts)
-        return Transfer(token, rule, using: serializer)
+        let (lifetime, rule) = run(of: call, accepting: serializer.accepts)
+        return Transfer(lifetime, rule, using: serializer)
     }
 
     /// Returns the elements of a call's response as they arrive.
     public func stream<S: StreamSerializer>(_ call: Call, using serializer: S) -> TransferSequence<S.Element> {
-        let (token, rule) = run(of: call, accepting: serializer.accepts)
-        return TransferSequence { SerializedReader(token, serializer, rule) }
+        let (lifetime, rule) = run(of: call, accepting: serializer.accepts)
+        return TransferSequence { SerializedReader(lifetime, serializer, rule) }
     }
 
     /// Returns the run of a call; for an invalid call, the run fails immediately with the error.
-    private func run(of call: Call, accepting types: [MediaType]) -> (TransferToken, ResponseRule) {
+    private func run(of call: Call, accepting types: [MediaType]) -> (TransferLifetime, ResponseRule) {
         do throws(NetworkError) {
             let request = try request(for: call, accepting: types)
             return (session.core.transfer(request), ResponseRule(request, types))

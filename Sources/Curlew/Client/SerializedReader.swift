@@ -9,17 +9,17 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     /// The time limit for reading the body of a refused response.
     private static var refusalTimeout: Duration { .seconds(1) }
 
-    private let token: TransferToken
-    private let reader: TransferReader
+    private let run: TransferRun
+    private let reader: BodyReader
     private let serializer: Serializer
     private let rule: ResponseRule
     private var head: ResponseHead?
     private var decoderState: Serializer.State?
     private var end: Result<Void, NetworkError>?
 
-    init(_ token: TransferToken, _ serializer: Serializer, _ rule: ResponseRule) {
-        self.token = token
-        reader = TransferReader(token, withProgress: false)
+    init(_ lifetime: TransferLifetime, _ serializer: Serializer, _ rule: ResponseRule) {
+        run = lifetime.run
+        reader = BodyReader(lifetime, withProgress: false)
         self.serializer = serializer
         self.rule = rule
     }
@@ -34,7 +34,7 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
             end = .failure(error)
             // Release the connection even if the caller keeps the iterator. Do not cancel if this reader has received
             // no head: then another reader was first and owns the body.
-            if head != nil { token.run.cancel() }
+            if head != nil { run.cancel() }
             throw error
         }
     }
@@ -42,7 +42,7 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     private nonisolated(nonsending) mutating func read(
         _ elements: inout [Serializer.Element]
     ) async throws(NetworkError) {
-        switch try await reader.next() {
+        switch try await reader.nextElement() {
         case .head(let head): try await begin(head)
         case .bytes(let chunk): decode(chunk, &elements)
         case .informational, .progress, .trailers: break
@@ -68,15 +68,14 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     ///
     /// The method reads up to `NetworkError.errorBodyLimit` bytes for at most `refusalTimeout`.
     private nonisolated(nonsending) func startOfBody() async -> (Data, NetworkError?) {
-        let run = token.run
-        let timeout = Task {
+        let timeout = Task { [run] in
             try await ContinuousClock().wait(for: Self.refusalTimeout)
             run.cancel()
         }
         defer { timeout.cancel() }
         var body = Data()
         do throws(NetworkError) {
-            while body.count < NetworkError.errorBodyLimit, let element = try await reader.next() {
+            while body.count < NetworkError.errorBodyLimit, let element = try await reader.nextElement() {
                 if case .bytes(let chunk) = element { body.append(contentsOf: chunk) }
             }
         } catch {
@@ -103,7 +102,7 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     /// Ends the stream before the end of the body.
     private mutating func finish() {
         end = .success(())
-        token.run.cancel()
+        run.cancel()
     }
 
     private func failure(_ error: any Error, in chunk: ByteChunk?) -> NetworkError {

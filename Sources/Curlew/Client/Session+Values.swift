@@ -74,8 +74,8 @@ extension Session {
         _ request: Request, using serializer: S
     ) -> TransferSequence<S.Element> {
         let request = request.accepting(serializer.accepts)
-        let (token, rule) = (core.transfer(request), ResponseRule(request, serializer.accepts))
-        return TransferSequence { SerializedReader(token, serializer, rule) }
+        let (lifetime, rule) = (core.transfer(request), ResponseRule(request, serializer.accepts))
+        return TransferSequence { SerializedReader(lifetime, serializer, rule) }
     }
 }
 
@@ -95,7 +95,7 @@ extension SessionCore {
         let rule = ResponseRule(request, types)
         let (body, head): (Data, ResponseHead)
         do throws(NetworkError) {
-            (body, head) = try await collect(request)
+            (body, head) = try await data(for: request)
         } catch {
             (body, head) = try rule.receivedPart(of: error, ignoresRest: !isBodyWanted)
         }
@@ -106,11 +106,11 @@ extension SessionCore {
 extension Transfer {
     /// Creates the transfer of a run whose value is a serializer's output.
     init<S: ResponseSerializer>(
-        _ token: TransferToken, _ rule: ResponseRule, using serializer: S
+        _ lifetime: TransferLifetime, _ rule: ResponseRule, using serializer: S
     ) where S.Output == Output {
         let lazyOutput = Lazy<Output>()
         self.init(
-            token,
+            lifetime,
             output: { response throws(NetworkError) in
                 try await lazyOutput.value { () async throws(NetworkError) in
                     try await rule.output(of: serializer, response.value, response.head)

@@ -40,7 +40,7 @@ final class BodyDecoding: @unchecked Sendable {
 
     /// Creates the decoding of a body; nil when the body is to be delivered as it was received.
     init?(_ raw: RawHead, _ request: Request, _ engine: EngineTransfer, _ policy: DecodingPolicy?) {
-        guard let policy, raw.isEncoded, engine.plan.method != "HEAD",
+        guard let policy, engine.plan.method != "HEAD",
             ![204, 206, 304].contains(raw.status)
         else { return nil }
         let received = ResponseHead(raw, url: request.url)

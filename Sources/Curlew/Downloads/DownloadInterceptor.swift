@@ -56,9 +56,9 @@ struct DownloadProcess {
 
     init(_ download: DownloadRun, _ request: Request, _ context: Interception.Context, _ next: Interception.Next) {
         (self.download, self.request, self.context, self.next) = (download, request, context, next)
-        policy = context.run.host.retryPolicy(of: request) ?? DownloadProcess.defaultRetries
+        policy = context.run.session.retryPolicy(of: request) ?? DownloadProcess.defaultRetries
         schedule = RetrySchedule(policy)
-        stopwatch = RetrySchedule.Stopwatch(context.run.host.retry.clock, from: context.time)
+        stopwatch = RetrySchedule.Stopwatch(context.run.session.retry.clock, from: context.time)
     }
 
     mutating func run() async throws -> IncomingResponse {
@@ -247,9 +247,9 @@ struct DownloadProcess {
     private func refused(_ response: IncomingResponse) async -> NetworkError {
         var body = Data()
         // Cancel only this attempt: one second later, the run may have another current attempt.
-        let timeout = Task { [attempt = context.run.state.withLock { $0.current }] in
+        let timeout = Task { [attempt = response.attempt] in
             try await ContinuousClock().wait(for: .seconds(1))
-            attempt?.cancel()
+            attempt?.engine.cancel()
         }
         defer { timeout.cancel() }
         do throws(NetworkError) {

@@ -43,9 +43,8 @@ extension DownloadProcess {
 
     /// Returns the timeout error if the total time limit caused the cancellation, and the given error otherwise.
     func overdue(_ error: NetworkError) -> NetworkError {
-        let drive = context.run.state.withLock { $0.drive }
-        guard error.kind == .cancelled, drive?.hasExpired == true else { return error }
-        return .overdue(request, after: context.run.host.totalTimeout(of: request))
+        guard error.kind == .cancelled, context.run.isOverdue else { return error }
+        return .overdue(request, after: context.run.session.totalTimeout(of: request))
     }
 
     /// Waits, according to the retry policy, before the rest is requested.
@@ -59,7 +58,7 @@ extension DownloadProcess {
         // Only new bytes count: bytes that were received again are not progress.
         if highestStored - storedAtLastFailure >= Self.gain { schedule.recordProgress() }
         storedAtLastFailure = highestStored
-        let retry = context.run.host.retry
+        let retry = context.run.session.retry
         let time = stopwatch.now
         let step = schedule.step(after: error, of: request, at: time, chance: retry.chance())
         let wait: Duration
@@ -69,7 +68,7 @@ extension DownloadProcess {
         case .stop(let reason):
             throw (reason.map { error.adding(hint: $0) } ?? error).with(attempts: context.attempts)
         }
-        context.run.willRetry(after: wait, error)
+        context.note(.waits(wait, after: error))
         let limit = schedule.left(with: wait, at: time)
         guard try await retry.pause(for: wait, after: error, of: request, policy, atMost: limit, context) else {
             throw error
@@ -87,7 +86,7 @@ extension DownloadProcess {
         if error.kind == .checksumMismatch || error.kind == .contentChanged { return false }
         if part.note == nil, plan.options.failsWhenChanged { return false }
         // Before a response, the session's retry policy has retried the request already.
-        return isReceiving || context.run.host.retryPolicy(of: request) == nil
+        return isReceiving || context.run.session.retryPolicy(of: request) == nil
     }
 
     /// Cleans up after a failure: keeps a part file that can be resumed and adds its token to the error.

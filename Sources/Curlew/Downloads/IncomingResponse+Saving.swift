@@ -24,33 +24,12 @@ extension Transfer {
     /// - Throws: `NetworkError`: the error that ends the transfer before its head, or `.invalidRequest` when the body
     ///   is already taken.
     public func opened() async throws(NetworkError) -> IncomingResponse {
-        let reader = TransferReader(token, withProgress: false)
-        while let element = try await reader.next() {
+        let reader = BodyReader(lifetime, withProgress: false)
+        while let element = try await reader.nextElement() {
             guard case .head(let head) = element else { continue }
-            return IncomingResponse(head, IncomingBody(OpenedBody(reader), carrier: nil), request, nil)
+            return IncomingResponse(head, IncomingBody(reader, carrier: nil), request, nil)
         }
         throw NetworkError(.internal, phase: .receiving, "The transfer ended without a head.", request: request)
-    }
-}
-
-/// The body of a transfer whose head has been read.
-private final class OpenedBody: ChunkSource {
-    private let reader: TransferReader
-    private let kept = Lock<HeaderFields?>(nil)
-
-    init(_ reader: TransferReader) { self.reader = reader }
-
-    var trailers: HeaderFields? { kept.withLock { $0 } }
-
-    func next() async throws -> ByteChunk? {
-        while let element = try await reader.next() {
-            switch element {
-            case .bytes(let chunk): return chunk
-            case .trailers(let fields): kept.withLock { $0 = fields }
-            default: continue
-            }
-        }
-        return nil
     }
 }
 

@@ -131,7 +131,7 @@ final class RangeFetcher: Sendable {
     ///
     /// If another attempt cannot avoid this failure, other workers would fail as well, so stop them too.
     private func waitForRetry(after error: NetworkError, _ schedule: inout RetrySchedule) async -> Bool {
-        let retry = run.host.retry
+        let retry = run.session.retry
         let time = stopwatch.now
         let step = schedule.step(after: error, of: request, at: time, chance: retry.chance())
         guard case .retry(let wait) = retry.withdraw(step, request, policy, leaving: RetryBudget.reserve / 2) else {
@@ -162,8 +162,8 @@ final class RangeFetcher: Sendable {
         asked.options.retry = .never
         asked.fields[.range] = "bytes=\(piece.lowerBound)-\(piece.upperBound - 1)"
         asked.fields[.ifRange] = validator.field
-        run.host.retry.deposit(request, policy)
-        let transfer = Transfer(run.host.transfer(asked)) { response throws(NetworkError) in response.value }
+        run.session.retry.deposit(request, policy)
+        let transfer = Transfer(run.session.transfer(asked)) { response throws(NetworkError) in response.value }
         state.withLock { $0.transfers[worker] = transfer }
         matchPause(of: transfer)
         let sink = FileSink(file, at: piece.lowerBound) { [weak self] end in self?.wrote(worker, upTo: end) }

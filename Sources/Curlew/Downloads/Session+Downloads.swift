@@ -115,11 +115,11 @@ extension Transfer where Output == DownloadedFile {
     ///   file was complete.
     @discardableResult
     public func cancel(producingResumeToken isWanted: Bool) async -> ResumeToken? {
-        guard let run = token.run.download else { return nil }
-        if !isWanted { run.discard() }
-        token.run.cancel()
-        if let drive = token.run.state.withLock({ $0.drive }) { await token.run.waitForAnswer(of: drive) }
-        guard let left = run.token else { return nil }
+        guard let download = run.download else { return nil }
+        if !isWanted { download.discard() }
+        run.cancel()
+        await run.waitUntilFinishedUncancelled()
+        guard let left = download.token else { return nil }
         if isWanted { return left }
         // The download had ended before this call, so it has not deleted its part file.
         await left.discard()

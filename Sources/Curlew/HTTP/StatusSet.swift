@@ -10,7 +10,7 @@
 /// ```
 public struct StatusSet: Sendable, Hashable {
     /// The ranges in order; they neither overlap nor touch, so that equal sets have equal ranges.
-    private let ranges: [ClosedRange<Int>]
+    let ranges: [ClosedRange<Int>]
 
     /// Creates the set of the codes in one or more ranges, which may overlap; the empty set is `[]`.
     public init(_ range: ClosedRange<Int>, _ more: ClosedRange<Int>...) {

@@ -93,8 +93,15 @@ extension Interception {
         /// The number of requests that the transfer has sent so far.
         public var attempts: Int { run.attempts }
 
-        /// Whether the caller reads the body as a stream, so that delivered chunks cannot be taken back.
-        var isStreamed: Bool { run.isStreamed }
+        /// Waits until the body of a response is collected, since a failure before its end is one of the attempt.
+        ///
+        /// The body of a stream is not collected, because its reader cannot give chunks back.
+        func waitUntilCollected(_ response: IncomingResponse) async throws(NetworkError) {
+            try await run.waitUntilCollected(response)
+        }
+
+        /// Records what the interceptor does next, and notifies observers.
+        func note(_ note: Interception.Note) { run.note(note) }
 
         /// The time since the transfer was started.
         public var elapsed: Duration { run.elapsed }
@@ -114,7 +121,7 @@ extension Interception {
         func wait(
             atMost limit: Duration?, by clock: any Clock<Duration>, until event: @escaping @Sendable () async -> Void
         ) async throws -> Bool {
-            let closing = run.host.closing
+            let closing = run.session.closing
             let isInTime = try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
                     await event()
@@ -138,7 +145,7 @@ extension Interception {
         }
 
         /// Whether the session has closed and no transfer may continue.
-        var isClosed: Bool { run.host.closing.count > 0 }
+        var isClosed: Bool { run.session.closing.count > 0 }
 
         /// The remaining part of the request's `timeouts.total`; nil without such a limit, zero when the time has
         /// passed.

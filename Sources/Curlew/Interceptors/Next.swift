@@ -14,11 +14,14 @@ extension Interception {
     /// ```
     public struct Next: Sendable {
         private let run: TransferRun
-        private let interceptors: ArraySlice<any Interceptor>
+        private let chain: Chain
+        /// The index of the next interceptor.
+        private let index: Int
 
-        init(_ run: TransferRun, _ interceptors: ArraySlice<any Interceptor>) {
+        init(_ run: TransferRun, _ chain: Chain, at index: Int = 0) {
             self.run = run
-            self.interceptors = interceptors
+            self.chain = chain
+            self.index = index
         }
 
         /// Passes a request on and returns the response as soon as its head arrives.
@@ -30,9 +33,10 @@ extension Interception {
         ///   the request's body was sent before and can be read only once; `.interceptorFailed` when an interceptor
         ///   behind this one threw an error that is not a `NetworkError`.
         public func callAsFunction(_ request: Request) async throws(NetworkError) -> IncomingResponse {
-            guard let interceptor = interceptors.first else { return try await run.send(request) }
+            guard index < chain.links.count else { return try await run.send(request) }
+            let interceptor = chain.links[index]
             do {
-                let rest = Interception.Next(run, interceptors.dropFirst())
+                let rest = Interception.Next(run, chain, at: index + 1)
                 return try await interceptor.intercept(request, context: run.context(for: request), next: rest)
             } catch let error as NetworkError {
                 throw error

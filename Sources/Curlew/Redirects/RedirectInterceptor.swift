@@ -1,12 +1,25 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
 // Curlew's own interceptors conform to the public protocol, and a session puts them into its chains. They use requests,
 // responses and the chain, but not sessions.
 
 /// Follows redirects, each as a request of its own (RFC 9110 §15.4): the loop around ``RedirectRules``.
-struct RedirectInterceptor: Interceptor {
+struct RedirectInterceptor: FoldableInterceptor {
     /// The policy for requests without a policy of their own.
-    let policy: RedirectPolicy
+    private let policy: RedirectPolicy
+    private let interest: ChainInterest
+
+    init(policy: RedirectPolicy) {
+        self.policy = policy
+        interest = ChainInterest(policy)
+    }
+
+    func interest(in request: Request) -> ChainInterest? {
+        request.options.redirects.map { ChainInterest($0) } ?? interest
+    }
 
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse
@@ -15,7 +28,7 @@ struct RedirectInterceptor: Interceptor {
         // The session's sensitive fields are sensitive for every request.
         if request.options.redirects != nil { policy.sensitiveFields += self.policy.sensitiveFields }
         // An earlier attempt of the retry policy may have been redirected.
-        context.run.resetWithheldFields(request)
+        context.note(.restarts(request))
         var trail = RedirectHistory(max: policy.maximum)
         var request = request
         while true {
@@ -24,7 +37,7 @@ struct RedirectInterceptor: Interceptor {
             guard let following = try await following(response, request, policy) else { return response }
             await response.discard()
             try trail.follow(following, after: request, response.head, metrics: response.metrics ?? TransferMetrics())
-            context.run.didRedirect(elsewhere: following, by: response.head.status)
+            context.note(.redirects(to: following, by: response.head.status))
             request = following
         }
     }
@@ -35,5 +48,15 @@ struct RedirectInterceptor: Interceptor {
     ) async throws(NetworkError) -> Request? {
         guard policy.followsSome, response.head.status.redirects else { return nil }
         return try await policy.next(after: request, target: request.validated(), response.head)
+    }
+}
+
+extension ChainInterest {
+    /// The responses that a policy may follow.
+    fileprivate init(_ policy: RedirectPolicy) {
+        self.init()
+        guard policy.followsSome else { return }
+        redirects = RedirectRules.statuses
+        if case .custom = policy.rule { runsUserCode = true }
     }
 }

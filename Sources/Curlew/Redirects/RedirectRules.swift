@@ -17,6 +17,10 @@ enum RedirectRules {
         var isDowngrade: Bool
     }
 
+    /// The statuses that redirect together with a `Location` (RFC 9110 §15.4): not 300, which offers a choice, and not
+    /// 304 to 306.
+    static let statuses = ChainInterest.Statuses([301, 302, 303, 307, 308])
+
     /// The maximum length of `Location` in bytes; a longer one is an error.
     static let longestLocation = 8192
 
@@ -160,5 +164,5 @@ extension RequestTarget {
 
 extension Status {
     /// Whether a response with this status and a `Location` redirects the request.
-    var redirects: Bool { RawHead.redirects(code) }
+    var redirects: Bool { RedirectRules.statuses.contains(code) }
 }

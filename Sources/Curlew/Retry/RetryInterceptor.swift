@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+package import CurlewEngine
 internal import FoundationEssentials
 internal import CurlewSupport
 
@@ -20,6 +21,8 @@ internal import CurlewSupport
 /// ```
 public struct RetryInterceptor: Interceptor {
     private let policy: RetryPolicy
+    /// The ends that the policy must see.
+    private let interest: ChainInterest
     private let isOfSession: Bool
     private let budget: RetryBudget
     let clock: any Clock<Duration>
@@ -49,6 +52,7 @@ public struct RetryInterceptor: Interceptor {
     ) {
         self.connectivity = connectivity ?? Connectivity.wait
         self.policy = policy
+        interest = ChainInterest(policy)
         self.isOfSession = isOfSession
         self.clock = clock
         self.chance = chance
@@ -62,7 +66,7 @@ public struct RetryInterceptor: Interceptor {
     public func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse
     {
-        let policy = isOfSession ? request.options.retry ?? policy : policy
+        let policy = policy(of: request)
         guard policy.isOn else { return try await next(request) }
         if let rule = policy.firstBrokenRule {
             throw NetworkError(
@@ -79,7 +83,7 @@ public struct RetryInterceptor: Interceptor {
                 guard let refusal, case .retry(let time)? = following else {
                     // A failure before the end of a collected body is a failure of this attempt, so wait for the end
                     // here.
-                    if !context.isStreamed { try await response.complete() }
+                    try await context.waitUntilCollected(response)
                     return attempts.marking(response, following?.end)
                 }
                 await response.discard()
@@ -97,9 +101,8 @@ public struct RetryInterceptor: Interceptor {
         }
     }
 
-    /// Records a successful request that did not pass this interceptor.
-    func recordSuccess(at origin: @autoclosure () -> String?) {
-        if let share = policy.budget { budget.earn(share, for: origin()) }
+    private func policy(of request: Request) -> RetryPolicy {
+        isOfSession ? request.options.retry ?? policy : policy
     }
 
     /// Returns the next step after a failed attempt.
@@ -155,6 +158,36 @@ public struct RetryInterceptor: Interceptor {
     }
 }
 
+extension RetryInterceptor: FoldableInterceptor {
+    package func interest(in request: Request) -> ChainInterest? {
+        guard isOfSession, let own = request.options.retry else { return interest(in: request, policy, interest) }
+        return interest(in: request, own, ChainInterest(own))
+    }
+
+    private func interest(in request: Request, _ policy: RetryPolicy, _ interest: ChainInterest) -> ChainInterest? {
+        // An invalid policy fails the request, and an idempotency key is random.
+        guard policy.isOn else { return interest }
+        if policy.firstBrokenRule != nil || policy.addsKey(to: request) { return nil }
+        return interest
+    }
+
+    /// Earns a share of a retry for a request that did not pass this interceptor.
+    package func passed(_ request: Request) {
+        let policy = policy(of: request)
+        if policy.isOn, let share = policy.budget { budget.earn(share, for: request.origin) }
+    }
+}
+
+extension ChainInterest {
+    /// The ends after which a policy may repeat a request.
+    fileprivate init(_ policy: RetryPolicy) {
+        self.init()
+        guard policy.isOn else { return }
+        statuses = Statuses(in: policy.statuses.ranges)
+        failures = true
+    }
+}
+
 extension Interceptor where Self == RetryInterceptor {
     /// Retries requests by a policy.
     public static func retry(_ policy: RetryPolicy) -> RetryInterceptor { RetryInterceptor(policy) }
@@ -186,7 +219,7 @@ private struct Attempts {
 
     mutating func note(_ error: NetworkError, _ wait: Duration) {
         failures.append(error)
-        context.run.willRetry(after: wait, error)
+        context.note(.waits(wait, after: error))
     }
 
     /// Returns the time left beyond a wait; nil for no limit.
@@ -224,11 +257,14 @@ extension RetrySchedule.Step {
 }
 
 extension RetryPolicy {
+    /// Whether the policy wants an idempotency key for a request.
+    fileprivate func addsKey(to request: Request) -> Bool {
+        addsIdempotencyKey && !methods.contains(request.method) && !request.fields.contains(.idempotencyKey)
+    }
+
     /// Returns the request, with an idempotency key if the policy wants one for it.
     fileprivate func marking(_ request: Request) -> Request {
-        guard addsIdempotencyKey, !methods.contains(request.method), !request.fields.contains(.idempotencyKey) else {
-            return request
-        }
+        guard addsKey(to: request) else { return request }
         var request = request
         // A quoted string (draft-ietf-httpapi-idempotency-key-header).
         request.fields[.idempotencyKey] = "\"\(UUID().uuidString.lowercased())\""

@@ -129,7 +129,7 @@ public actor Session {
     ///   `.invalidResponse`, `.bodyTooLarge`, `.bodyFailed`, `.truncatedEncoding`, `.corruptEncoding`, `.unsupported`,
     ///   each with the phase in which it happened.
     public nonisolated(nonsending) func data(for request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
-        try await core.collect(request)
+        try await core.data(for: request)
     }
 
     /// Creates a cold transfer, which starts when it is first awaited, iterated or `start()`ed.

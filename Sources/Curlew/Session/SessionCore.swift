@@ -14,8 +14,9 @@ final class SessionCore: Sendable {
     let interceptors: [any Interceptor]
     /// The destination of downloads without a destination of their own.
     let downloads: DownloadDestination?
-    /// The interceptors of requests without interceptors of their own.
-    private let chain: [any Interceptor]
+    /// The chain of the session's own interceptors, and the chain of requests without interceptors of their own.
+    private let builtIns: Chain
+    private let defaultChain: Chain
     /// The interceptor that retries requests; it holds the retry budgets of all origins.
     let retry: RetryInterceptor
     let closed = Signal()
@@ -37,7 +38,7 @@ final class SessionCore: Sendable {
         _ configuration: Session.Configuration, trust: any TrustEvaluator, identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
         downloads: DownloadDestination? = nil, resolver: Resolver = .system, codings: ContentCodings = .system,
-        retry: RetryInterceptor? = nil
+        retry: RetryInterceptor? = nil, builtIns: [any FoldableInterceptor] = []
     ) {
         self.configuration = configuration
         self.trust = trust
@@ -45,7 +46,8 @@ final class SessionCore: Sendable {
         self.interceptors = interceptors
         self.downloads = downloads
         self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true)
-        chain = SessionCore.chain(interceptors, self.retry, configuration.redirects)
+        self.builtIns = Chain([self.retry, RedirectInterceptor(policy: configuration.redirects)] + builtIns)
+        defaultChain = Chain(interceptors, around: self.builtIns)
         let relay = SessionRelay(EndRecorder(observers))
         self.relay = relay
         let engine = EngineConfiguration(configuration, resolver) { reason in
@@ -131,7 +133,6 @@ final class SessionCore: Sendable {
         plan.ownsConnection = request.options.connection == .own
         plan.resends = request.options.connection == .resending
         plan.isIdempotent = request.method.isIdempotent
-        plan.holdsRedirects = followsRedirects(of: request)
         compress(request, in: &plan)
         return plan
     }
@@ -245,13 +246,13 @@ final class SessionCore: Sendable {
             for: request, expectsContinue: plan.expectsContinue, contentEncoding: ContentCoding.gzip.rawValue)
     }
 
-    func transfer(_ request: Request, for download: DownloadRun? = nil) -> TransferToken {
-        TransferToken(TransferRun(request, on: self, for: download))
+    func transfer(_ request: Request, for download: DownloadRun? = nil) -> TransferLifetime {
+        TransferLifetime(TransferRun(request, on: self, for: download))
     }
 
     /// Creates the transfer of a request that can never be sent.
-    func transfer(_ request: Request, refusedBy error: NetworkError) -> TransferToken {
-        TransferToken(TransferRun(request, refusedBy: error, on: self))
+    func transfer(_ request: Request, refusedBy error: NetworkError) -> TransferLifetime {
+        TransferLifetime(TransferRun(request, refusedBy: error, on: self))
     }
 }
 
@@ -263,42 +264,16 @@ extension SessionCore {
     /// Sent when the session has closed and no transfer may continue.
     var closing: Signal { closed }
 
-    /// Whether an interceptor of the user, or a retry policy, surrounds the request.
-    func isIntercepted(_ request: Request) -> Bool {
-        hasInterceptors(request) || (request.options.retry ?? configuration.retry).isOn
-    }
-
-    func hasInterceptors(_ request: Request) -> Bool { !interceptors.isEmpty || !request.interceptors.isEmpty }
-
-    /// Whether the request may be retried after a first attempt with this outcome.
-    func mayRepeat(_ request: Request, after outcome: EngineTransfer.Outcome) -> Bool {
-        let policy = request.options.retry ?? configuration.retry
-        guard policy.isOn else { return false }
-        guard outcome.failure == nil, let head = outcome.head else { return true }
-        return policy.statuses.contains(Status(head.status))
-    }
-
     /// Returns the retry policy of the request; nil when neither the request nor the session sets one.
     func retryPolicy(of request: Request) -> RetryPolicy? {
         request.options.retry ?? (configuration.retry.isOn ? configuration.retry : nil)
     }
 
-    /// Returns the interceptors of the request, from the outermost to the innermost.
-    func interceptors(of request: Request) -> [any Interceptor] {
-        if request.interceptors.isEmpty { return chain }
-        return SessionCore.chain(request.interceptors + interceptors, retry, configuration.redirects)
-    }
-
-    private static func chain(
-        _ own: [any Interceptor], _ retry: RetryInterceptor, _ policy: RedirectPolicy
-    ) -> [any Interceptor] {
-        own.filter { $0.scope == .transfer } + [retry, RedirectInterceptor(policy: policy)]
-            + own.filter { $0.scope == .attempt }
-    }
-
-    /// Whether a redirect may not be the end of the request.
-    func followsRedirects(of request: Request) -> Bool {
-        (request.options.redirects ?? configuration.redirects).followsSome
+    /// Returns the interceptors of the request: those of the whole transfer, the session's own, and those of each
+    /// attempt.
+    func chain(for request: Request) -> Chain {
+        if request.interceptors.isEmpty { return defaultChain }
+        return Chain(request.interceptors + interceptors, around: builtIns)
     }
 
     private func times(of request: Request) -> TimeLimits {
@@ -318,7 +293,7 @@ extension SessionCore {
     }
 
     /// The observer of all transfers; nil without an observer.
-    var sink: SessionRelay? { relay.isObserved ? relay : nil }
+    var observedRelay: SessionRelay? { relay.isObserved ? relay : nil }
 
     var recorder: EndRecorder? { relay.recorder }
 
@@ -329,15 +304,16 @@ extension SessionCore {
     ///
     /// - Throws: `NetworkError` of kind `invalidRequest`, or the reason why the session can run nothing.
     func attempt(_ request: Request, at position: AttemptPosition) throws(NetworkError) -> Attempt {
-        Attempt(request, try run(of: request, at: position), offset: position.offset, policy: policy(for: request))
+        let engine = try engineTransfer(for: request, at: position)
+        return Attempt(request, engine, offset: position.offset, policy: policy(for: request))
     }
 
     /// Returns the decoding of the response; nil when the response is not decoded.
     func policy(for request: Request) -> DecodingPolicy? { decodes(request) ? decodingPolicy : nil }
 
-    /// Creates the run of a request as one of its transfer's attempts.
-    func run(
-        of request: Request, at position: AttemptPosition, isMeasured: Bool = true
+    /// Creates the engine's transfer for one attempt of a request.
+    func engineTransfer(
+        for request: Request, at position: AttemptPosition, isMeasured: Bool = true
     ) throws(NetworkError) -> EngineTransfer {
         var plan = try plan(for: request)
         plan.isMeasured = isMeasured
@@ -345,7 +321,7 @@ extension SessionCore {
         plan.ordinal = position.ordinal
         plan.offset = position.offset
         plan.continues = position.continues
-        plan.course = position.course
+        plan.interest = position.interest
         plan.isSaved = position.isSaved
         if let total = plan.times.total {
             guard total > position.offset else { throw .overdue(request, after: totalTimeout(of: request)) }

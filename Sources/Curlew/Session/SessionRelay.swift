@@ -139,7 +139,7 @@ final class SessionRelay: EngineObserver {
             guard var known = state.observers[ObjectIdentifier(buffer)]?.known else { return [] }
             state.observers[ObjectIdentifier(buffer)]?.known = nil
             var wakes: [Buffer.Wake] = []
-            for snapshot in snapshots where snapshot.run.plan.course?.isOver != true {
+            for snapshot in snapshots where !snapshot.run.isLeftBehind {
                 // The snapshots may contain two attempts of one transfer.
                 let isNew = known.insert(snapshot.id).inserted
                 guard let event = state.record(TransferEvent(snapshot)), isNew else { continue }
@@ -155,7 +155,7 @@ final class SessionRelay: EngineObserver {
     func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
         // Ignore events of attempts left behind by a finished transfer. An attempt cancelled before it started produces
         // no events.
-        if transfer.plan.course?.isOver == true, !isEndPending(transfer) { return }
+        if transfer.isLeftBehind, !isEndPending(transfer) { return }
         if event.isUnsent(since: transfer.standing.startedAt) { return }
         for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { send(event) }
     }

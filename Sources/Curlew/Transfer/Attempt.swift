@@ -8,13 +8,12 @@ internal import CurlewSupport
 /// One attempt of a transfer, as public types; a transfer has several attempts when it is redirected or intercepted.
 ///
 /// Releasing an attempt cancels it.
-final class Attempt: Sendable {
+final class Attempt: Sendable, Identifiable {
     private struct State {
         var body: Data?
         /// The decoding of an encoded body, for a reader or for the tasks that await the value.
         var decoding: BodyDecoding?
         var collected: CollectedDecoding?
-        var reader: WireReader?
     }
 
     let request: Request
@@ -37,33 +36,21 @@ final class Attempt: Sendable {
 
     deinit { engine.cancel() }
 
-    // MARK: Streaming
+    var id: UInt64 { engine.id }
 
-    /// The reader of the attempt's elements; after its creation the body is not collected any more.
-    var reader: WireReader {
-        let (reader, isNew) = state.withLock { state -> (WireReader, Bool) in
-            if let reader = state.reader { return (reader, false) }
-            let reader = WireReader(self)
-            state.reader = reader
-            return (reader, true)
-        }
-        if isNew { engine.claimStream() }
-        return reader
-    }
+    // MARK: The response
 
     /// Whether the body has a content coding and is decoded; known with the head.
     var isDecoded: Bool { state.withLock { $0.decoding != nil } }
 
-    /// Whether the attempt has a reader.
-    var isStreamed: Bool { state.withLock { $0.reader != nil } }
-
-    /// Returns the public head and, for an encoded body, its decoding, which all callers share.
-    func opened(_ raw: RawHead) -> (head: ResponseHead, decoding: BodyDecoding?) {
-        if let decoding = decoding(of: raw) { return (decoding.head, decoding) }
-        return (head(raw), nil)
+    /// Returns the response that begins with a head; its body is unread.
+    func response(_ raw: RawHead) -> IncomingResponse {
+        IncomingResponse(decoding(of: raw)?.head ?? head(raw), IncomingBody(self), request, self)
     }
 
-    private func decoding(of raw: RawHead) -> BodyDecoding? {
+    /// Returns the decoding of the body, which all callers share; nil for a body that is delivered as it was received.
+    func decoding(of raw: RawHead) -> BodyDecoding? {
+        guard raw.fields.contains(.contentEncoding) else { return nil }
         if let known = state.withLock({ $0.decoding }) { return known }
         guard let made = BodyDecoding(raw, request, engine, policy) else { return nil }
         return state.withLock { state in
@@ -76,7 +63,7 @@ final class Attempt: Sendable {
     // MARK: Collecting
 
     /// Returns the collected response after the end of the attempt; each call returns the same response.
-    func response(_ outcome: EngineTransfer.Outcome) async throws(NetworkError) -> Response<Data> {
+    func collected(_ outcome: EngineTransfer.Outcome) async throws(NetworkError) -> Response<Data> {
         if let failure = outcome.failure { throw error(failure, outcome) }
         let trailers = HeaderFields(trailers: outcome.trailers)
         switch body(outcome) {
@@ -85,8 +72,8 @@ final class Attempt: Sendable {
             return Response(head: head(outcome.head), value: body, metrics: metrics, trailers: trailers)
         case .encoded(let collected):
             let body = try await collected.value()
-            let metrics = measured(outcome.metrics)
-            return Response(head: collected.decoding.head, value: body, metrics: metrics, trailers: trailers)
+            return Response(
+                head: collected.decoding.head, value: body, metrics: metrics(outcome), trailers: trailers)
         }
     }
 
@@ -115,13 +102,11 @@ final class Attempt: Sendable {
     // MARK: Public types
 
     /// The metrics; nil until the attempt has ended.
-    var metrics: TransferMetrics? {
-        guard let outcome = engine.outcome else { return nil }
-        return measured(outcome.metrics)
-    }
+    var metrics: TransferMetrics? { engine.outcome.map { metrics($0) } }
 
-    private func measured(_ raw: RawMetrics) -> TransferMetrics {
-        var metrics = TransferMetrics(raw)
+    /// Returns the metrics of the attempt, which has ended.
+    func metrics(_ outcome: EngineTransfer.Outcome) -> TransferMetrics {
+        var metrics = TransferMetrics(outcome.metrics)
         if let decoding = state.withLock({ $0.decoding }) {
             metrics.decodedBodyBytes = decoding.decodedBytes
             metrics.contentEncoding = decoding.encoding
@@ -169,5 +154,11 @@ extension EngineTransfer {
 extension ResponseHead {
     init(_ raw: RawHead, url: String) {
         self.init(status: Status(raw.status), judgedBlock: raw.bytes, url: url)
+    }
+}
+
+extension NetworkError {
+    static func headless(_ request: Request) -> NetworkError {
+        NetworkError(.internal, phase: .receiving, "A response ended before its head.", request: request)
     }
 }

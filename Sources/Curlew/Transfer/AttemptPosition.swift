@@ -8,13 +8,13 @@ struct AttemptPosition {
     /// The transfer.
     let id: UInt64
     /// The number of the attempt, from 1.
-    let ordinal: Int
+    var ordinal = 1
     /// Nanoseconds since the transfer was started.
-    let offset: UInt64
+    var offset: UInt64 = 0
     /// Whether the attempt belongs to a held transfer, so that it may start although the session is closing.
-    let continues: Bool
-    /// The shared state about the transfer's end; nil when the attempt's end is the transfer's end.
-    var course: TransferCourse?
+    var continues = false
     /// Whether the response is saved to a file.
     var isSaved = false
+    /// The ends of the attempt that the chain must see; empty when the chain runs already.
+    var interest = ChainInterest()
 }

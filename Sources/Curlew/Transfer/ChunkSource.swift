@@ -45,48 +45,26 @@ where Pieces.Element == ByteChunk {
 
 /// A source that passes the chunks of a body through a closure, and its trailers unchanged.
 final class MappedSource: ChunkSource {
-    private struct State {
-        var reader: BodyReader?
-        var isEnded = false
-        var trailers: HeaderFields?
-    }
-
-    private let body: IncomingBody
-    private let request: Request
+    private let reader: BodyReader
     private let transform: @Sendable (ByteChunk?) async throws -> ByteChunk?
-    private let state = Lock(State())
+    private let isEnded = Lock(false)
 
     init(
         _ body: IncomingBody, _ request: Request,
         _ transform: @escaping @Sendable (ByteChunk?) async throws -> ByteChunk?
     ) {
-        self.body = body
-        self.request = request
+        reader = BodyReader(body, of: request)
         self.transform = transform
     }
 
     func next() async throws -> ByteChunk? {
-        if state.withLock({ $0.isEnded }) { return nil }
-        let reader = try begun()
-        while let element = try await reader.next() {
-            switch element {
-            case .bytes(let chunk): if let mapped = try await transform(chunk) { return mapped }
-            case .trailers(let fields): state.withLock { $0.trailers = fields }
-            default: break
-            }
-        }
-        state.withLock { $0.isEnded = true }
+        if isEnded.withLock({ $0 }) { return nil }
+        while let chunk = try await reader.next() { if let mapped = try await transform(chunk) { return mapped } }
+        isEnded.withLock { $0 = true }
         return try await transform(nil)
     }
 
-    var trailers: HeaderFields? { state.withLock { $0.trailers } }
-
-    private func begun() throws(NetworkError) -> BodyReader {
-        if let reader = state.withLock({ $0.reader }) { return reader }
-        let reader = try body.take(for: request)
-        state.withLock { $0.reader = reader }
-        return reader
-    }
+    var trailers: HeaderFields? { reader.trailers }
 }
 
 extension IncomingResponse {
@@ -109,13 +87,11 @@ extension IncomingResponse {
 /// A body that passes unchanged, while a closure observes its chunks.
 private final class TappedSource<Sample: Sendable>: ChunkSource {
     private struct State {
-        var reader: BodyReader?
         var sample: Sample
-        var trailers: HeaderFields?
         var isReported = false
     }
 
-    private let response: IncomingResponse
+    private let reader: BodyReader
     private let take: @Sendable (inout Sample, ByteChunk) -> Void
     private let end: @Sendable (Sample, NetworkError?) -> Void
     private let state: Lock<State>
@@ -124,7 +100,7 @@ private final class TappedSource<Sample: Sendable>: ChunkSource {
         _ response: IncomingResponse, _ sample: Sample, _ take: @escaping @Sendable (inout Sample, ByteChunk) -> Void,
         _ end: @escaping @Sendable (Sample, NetworkError?) -> Void
     ) {
-        self.response = response
+        reader = BodyReader(response.body, of: response.request)
         self.take = take
         self.end = end
         state = Lock(State(sample: sample))
@@ -132,33 +108,20 @@ private final class TappedSource<Sample: Sendable>: ChunkSource {
 
     deinit { tell(nil) }
 
-    var trailers: HeaderFields? { state.withLock { $0.trailers } }
+    var trailers: HeaderFields? { reader.trailers }
 
     func next() async throws -> ByteChunk? {
         do throws(NetworkError) {
-            let reader = try begun()
-            while let element = try await reader.next() {
-                switch element {
-                case .bytes(let chunk):
-                    state.withLock { take(&$0.sample, chunk) }
-                    return chunk
-                case .trailers(let fields): state.withLock { $0.trailers = fields }
-                default: break
-                }
+            guard let chunk = try await reader.next() else {
+                tell(nil)
+                return nil
             }
-            tell(nil)
-            return nil
+            state.withLock { take(&$0.sample, chunk) }
+            return chunk
         } catch {
             tell(error)
             throw error
         }
-    }
-
-    private func begun() throws(NetworkError) -> BodyReader {
-        if let reader = state.withLock({ $0.reader }) { return reader }
-        let reader = try response.body.take(for: response.request)
-        state.withLock { $0.reader = reader }
-        return reader
     }
 
     private func tell(_ error: NetworkError?) {

@@ -99,12 +99,10 @@ extension TransferEvent {
         }
     }
 
-    /// Returns the metrics event, and the end event if the attempt is the whole transfer.
+    /// Returns the metrics event, and the end event if no run of a transfer sends it.
     private static func ending(_ outcome: EngineTransfer.Outcome, of plan: borrowing TransferPlan) -> [Kind] {
         let metrics = Kind.metrics(TransferMetrics(outcome.metrics))
-        if plan.continues { return [metrics] }
-        let isRedirect = outcome.head?.isRedirect ?? false
-        if plan.holdsRedirects, isRedirect, outcome.failure?.isRequested != true { return [metrics] }
+        if !outcome.endsTransfer { return [metrics] }
         guard let failure = outcome.failure else { return [metrics, .finished(nil)] }
         var request = Request(Method(plan.method), plan.url)
         request.options.label = plan.label
@@ -126,26 +124,29 @@ extension TransferRun {
     func observe() -> EventBuffer<TransferEvent> {
         let buffer = EventBuffer<TransferEvent> { [self] in event(.dropped($0)) }
         // Set the distributor and read the attempt in one step, so that each attempt gets it here or at its start.
-        let (distributor, isNew, current) = state.withLock { state -> (EventDistributor, Bool, EngineTransfer?) in
+        let (distributor, isNew, running) = state.withLock { state -> (EventDistributor, Bool, EngineTransfer?) in
             if let distributor = state.distributor { return (distributor, false, nil) }
             let distributor = EventDistributor()
             state.distributor = distributor
-            return (distributor, true, state.current)
+            return (distributor, true, state.machine.hasStarted ? state.machine.latest : nil)
         }
-        distributor.add(buffer) { hasEnded in
-            let now = hasEnded ? .finished : standing
-            return now == .idle ? nil : event(.state(Transfer<Void>.State(now)))
-        }
+        distributor.add(buffer) { currentState(hasEnded: $0) }
         guard isNew else { return buffer }
-        if case .failure(let error) = first { distributor.receive(event(.finished(error))) }
-        current?.watch(distributor)
-        if let end = state.withLock({ $0.end }) { distributor.receive(event(.finished(end.error))) }
+        running?.watch(distributor)
+        let now = view
+        if now.finish != nil { distributor.receive(event(.finished(now.error))) }
         return buffer
+    }
+
+    /// Returns an event with the current state; nil before the start.
+    private func currentState(hasEnded: Bool) -> TransferEvent? {
+        let now = hasEnded ? .finished : view.state
+        return now == .idle ? nil : event(.state(Transfer<Void>.State(now)))
     }
 
     /// Creates an event of the latest attempt.
     func event(_ kind: TransferEvent.Kind) -> TransferEvent {
-        let (attempt, latest) = state.withLock { ($0.attempts, $0.latest) }
+        let (attempt, latest) = state.withLock { ($0.machine.attempts, $0.latestRequest) }
         return event(kind, of: latest ?? request, attempt)
     }
 
@@ -167,39 +168,10 @@ extension TransferRun {
 
     private func tell(_ event: () -> TransferEvent) {
         let distributor = state.withLock { $0.distributor }
-        let sink = host.sink
-        guard distributor != nil || sink != nil else { return }
+        let relay = session.observedRelay
+        guard distributor != nil || relay != nil else { return }
         let event = event()
         distributor?.receive(event)
-        sink?.send(event)
+        relay?.send(event)
     }
-
-    /// Ends a transfer that has several attempts or no attempt, and sends its last event once.
-    func finish(_ error: NetworkError?) {
-        let (isFirst, course) = state.withLock { state in
-            guard state.end == nil else { return (false, state.course) }
-            state.end = End(error: error)
-            return (true, state.course)
-        }
-        guard isFirst else { return }
-        course?.end()
-        // The engine sends the last event of a transfer that ends with its first attempt.
-        if !isOverDirectly { emit(.finished(error)) }
-    }
-
-    /// Ends a cancelled transfer whose attempt ended with a redirect that is not followed.
-    func giveUp() {
-        let mayBeLed = state.withLock { $0.drive == nil && $0.startedAt > 0 && $0.end == nil }
-        guard mayBeLed, direct != nil, !isOverDirectly, host.followsRedirects(of: request) else { return }
-        // The call runs on the loop after the cancellation of the attempt.
-        if !host.loop.call({ [self] _ in endAtRedirect() }) { endAtRedirect() }
-    }
-
-    private func endAtRedirect() {
-        guard direct?.engine.outcome != nil, !isOverDirectly, state.withLock({ $0.drive == nil }) else { return }
-        if let attempt = direct { releaseHold(attempt.engine) }
-        finish(.cancelled(.validating, request))
-    }
-
-    struct End { let error: NetworkError? }
 }

@@ -8,6 +8,7 @@ internal import CurlewSupport
 /// The body of a response in the chain of interceptors, from the connection or from an interceptor; it is read once.
 final class IncomingBody: Sendable {
     enum Source: Sendable {
+        /// What the attempt receives.
         case wire(Attempt)
         case bytes(Data, trailers: HeaderFields)
         case pull(any ChunkSource)
@@ -50,12 +51,15 @@ final class IncomingBody: Sendable {
     /// Takes the body for a reader.
     ///
     /// - Throws: An error when the body is already taken.
-    func take(for request: Request, withProgress: Bool = false) throws(NetworkError) -> BodyReader {
+    func take(for request: Request) throws(NetworkError) -> BodyReader {
         try claim(for: request)
-        return BodyReader(self, request, withProgress: withProgress)
+        return BodyReader(claimed: self, of: request)
     }
 
-    private func claim(for request: Request) throws(NetworkError) {
+    /// Claims the body for a reader.
+    ///
+    /// - Throws: An error when the body is already taken.
+    func claim(for request: Request) throws(NetworkError) {
         let wasTaken = isTaken.withLock { isTaken in
             defer { isTaken = true }
             return isTaken
@@ -63,9 +67,18 @@ final class IncomingBody: Sendable {
         if wasTaken { throw Task.isCancelled ? .cancelled(.receiving, request) : .takenBody(request) }
     }
 
+    /// The trailers of a body without an attempt, known at its end; nil if there are none.
+    var trailers: HeaderFields? {
+        switch source {
+        case .wire: nil
+        case .bytes(_, let trailers): trailers.isEmpty ? nil : trailers
+        case .pull(let source): source.trailers
+        }
+    }
+
     /// The attempt of the body, if no reader has touched the body; nil otherwise.
     var untouched: Attempt? {
-        guard case .wire(let attempt) = source, !attempt.isStreamed, !isTaken.withLock({ $0 }) else { return nil }
+        guard case .wire(let attempt) = source, !attempt.engine.isStreamed, !isTaken.withLock({ $0 }) else { return nil }
         return attempt
     }
 
@@ -76,7 +89,8 @@ final class IncomingBody: Sendable {
     {
         if let attempt = untouched {
             try claim(for: request)
-            let data = try await attempt.response(attempt.engine.ending()).value
+            guard let outcome = await attempt.engine.answer() else { throw .headless(request) }
+            let data = try await attempt.collected(outcome).value
             if let limit, data.count > limit.bytes { throw tooLarge(limit, request) }
             return data
         }
@@ -94,17 +108,12 @@ final class IncomingBody: Sendable {
             return (data, trailers)
         }
         let reader = try take(for: request)
-        var (data, trailers) = (Data(), HeaderFields())
-        while let element = try await reader.next() {
-            switch element {
-            case .bytes(let chunk):
-                if let limit, Int64(data.count + chunk.count) > limit.bytes { throw tooLarge(limit, request) }
-                data.append(contentsOf: chunk)
-            case .trailers(let fields): trailers = fields
-            default: break
-            }
+        var data = Data()
+        while let chunk = try await reader.next() {
+            if let limit, Int64(data.count + chunk.count) > limit.bytes { throw tooLarge(limit, request) }
+            data.append(contentsOf: chunk)
         }
-        return (data, trailers)
+        return (data, reader.trailers ?? [:])
     }
 
     private func tooLarge(_ limit: ByteCount, _ request: Request) -> NetworkError {
@@ -131,9 +140,8 @@ final class IncomingBody: Sendable {
 
     /// Reads the bytes of the rest without decoding them.
     private func readRest(of attempt: Attempt) async {
-        // Creating the reader stops the collecting of the body.
-        _ = attempt.reader
         let engine = attempt.engine
+        engine.claimStream()
         let patience = Task {
             try await ContinuousClock().wait(for: Self.longestWait)
             engine.discardBody()
@@ -150,116 +158,11 @@ final class IncomingBody: Sendable {
     }
 }
 
-/// The reader of one body; releasing it before the end of the body cancels the attempt.
-final class BodyReader: Sendable {
-    private struct State {
-        var isAsked = false
-        var isEnded = false
-        var error: NetworkError?
-        var count: Int64 = 0
-        var isLastProgressDue: Bool
-        var areTrailersTaken = false
-    }
-
-    private let body: IncomingBody
-    private let request: Request
-    private let withProgress: Bool
-    private let state: Lock<State>
-
-    init(_ body: IncomingBody, _ request: Request, withProgress: Bool) {
-        self.body = body
-        self.request = request
-        self.withProgress = withProgress
-        state = Lock(State(isLastProgressDue: withProgress))
-    }
-
-    /// Whether the head was delivered, or is not part of the body's elements.
-    var isHeadPassed: Bool {
-        guard case .wire(let attempt) = body.source else { return true }
-        return attempt.reader.head != nil
-    }
-
-    deinit {
-        guard let carrier = body.carrier, !state.withLock({ $0.isEnded }) else { return }
-        carrier.engine.cancel()
-    }
-
-    /// Returns the next element; nil at the end.
-    ///
-    /// After an error, the method throws the same error again. The elements of an untouched body of an attempt begin
-    /// with its informational heads and its head.
-    func next() async throws(NetworkError) -> TransferElement? {
-        let isBusy = state.withLock { state in
-            defer { state.isAsked = true }
-            return state.isAsked
-        }
-        if isBusy { throw NetworkError.secondReader(of: request) }
-        defer { state.withLock { $0.isAsked = false } }
-        let (isEnded, error) = state.withLock { ($0.isEnded, $0.error) }
-        if let error { throw error }
-        if isEnded { return nil }
-        do throws(NetworkError) {
-            if let element = try await element() { return element }
-            end(nil)
-            return nil
-        } catch {
-            end(error)
-            throw error
-        }
-    }
-
-    private func end(_ error: NetworkError?) {
-        state.withLock { state in
-            state.isEnded = true
-            state.error = error
-        }
-        // The body has ended, so discard any bytes of the attempt that it did not need.
-        if let carrier = body.carrier { error == nil ? carrier.engine.discardBody() : carrier.engine.cancel() }
-    }
-
-    private func element() async throws(NetworkError) -> TransferElement? {
-        let chunk: ByteChunk?
-        switch body.source {
-        case .wire(let attempt): return try await attempt.reader.next(withProgress: withProgress)
-        case .bytes(let data, _):
-            chunk = state.withLock { $0.count } == 0 && !data.isEmpty ? ByteChunk(data) : nil
-        case .pull(let source): chunk = try await piece(from: source)
-        }
-        return state.withLock { state in
-            if let chunk {
-                state.count += Int64(chunk.count)
-                return .bytes(chunk)
-            }
-            if let trailers = takeTrailers(&state) { return .trailers(trailers) }
-            guard state.isLastProgressDue else { return nil }
-            state.isLastProgressDue = false
-            return .progress(
-                TransferProgress(received: state.count, expectedToReceive: state.count, isFinished: true))
-        }
-    }
-
-    private func takeTrailers(_ state: inout State) -> HeaderFields? {
-        if state.areTrailersTaken { return nil }
-        state.areTrailersTaken = true
-        switch body.source {
-        case .wire: return nil
-        case .bytes(_, let trailers): return trailers.isEmpty ? nil : trailers
-        case .pull(let source): return source.trailers
-        }
-    }
-
-    private func piece(from source: any ChunkSource) async throws(NetworkError) -> ByteChunk? {
-        if Task.isCancelled { throw NetworkError.cancelled(.receiving, request) }
-        do {
-            return try await source.next()
-        } catch let error as NetworkError {
-            throw error
-        } catch is CancellationError {
-            throw NetworkError.cancelled(.receiving, request)
-        } catch {
-            throw NetworkError(
-                .interceptorFailed, phase: .receiving, "The body of an interceptor threw \(type(of: error)).",
-                cause: error, request: request)
-        }
+extension NetworkError {
+    static func takenBody(_ request: Request) -> NetworkError {
+        NetworkError(
+            invalid: .usage, "The body has been read already.",
+            hint: "A body is read once. An interceptor that reads it returns a response with a new body (with(body:)).",
+            request: request, phase: .receiving)
     }
 }

@@ -35,43 +35,27 @@ extension IncomingResponse {
 
 /// A body whose first chunks have been read already.
 private final class PeekedSource: ChunkSource {
-    private struct State {
-        /// The chunks that were read and not delivered yet.
-        var pieces: [ByteChunk] = []
-        var trailers: HeaderFields?
-    }
-
     private let reader: BodyReader
-    private let state = Lock(State())
+    /// The chunks that were read and not delivered yet.
+    private let pieces = Lock<[ByteChunk]>([])
 
     init(_ reader: BodyReader) { self.reader = reader }
 
     /// Reads the first bytes; it must be called before `next()`.
     func start(_ count: Int) async throws(NetworkError) -> Data {
         var start = Data()
-        while start.count < count, let piece = try await read() {
-            state.withLock { $0.pieces.append(piece) }
+        while start.count < count, let piece = try await reader.next() {
+            pieces.withLock { $0.append(piece) }
             start.append(contentsOf: piece.prefix(count - start.count))
         }
         return start
     }
 
     func next() async throws -> ByteChunk? {
-        let piece = state.withLock { $0.pieces.isEmpty ? nil : $0.pieces.removeFirst() }
+        let piece = pieces.withLock { $0.isEmpty ? nil : $0.removeFirst() }
         if let piece { return piece }
-        return try await read()
+        return try await reader.next()
     }
 
-    var trailers: HeaderFields? { state.withLock { $0.trailers } }
-
-    private func read() async throws(NetworkError) -> ByteChunk? {
-        while let element = try await reader.next() {
-            switch element {
-            case .bytes(let piece): return piece
-            case .trailers(let fields): state.withLock { $0.trailers = fields }
-            default: break
-            }
-        }
-        return nil
-    }
+    var trailers: HeaderFields? { reader.trailers }
 }

@@ -56,7 +56,7 @@ public struct IncomingResponse: Sendable {
     /// The decoded bytes of the body, for one reader with back-pressure.
     ///
     /// Leaving the loop early cancels the attempt.
-    public var bytes: TransferBytes { TransferBytes(body, of: request) }
+    public var bytes: TransferBytes { TransferBytes { [body, request] in BodyReader(body, of: request) } }
 
     /// Reads the whole body.
     ///
@@ -73,12 +73,6 @@ public struct IncomingResponse: Sendable {
     ///
     /// Use this method in an interceptor that sends another request instead; the body cannot be read afterwards.
     public func discard() async { if let attempt { await body.discard(attempt, expecting: head.contentLength) } }
-
-    /// Waits until the body is collected, without taking it, or until a reader starts to stream it.
-    func complete() async throws(NetworkError) {
-        guard let attempt = body.untouched, let outcome = await attempt.engine.endingOrLed() else { return }
-        if let failure = outcome.failure { throw attempt.error(failure, outcome) }
-    }
 
     /// The metrics of the attempt; nil while it runs, and for a response made by hand.
     public var metrics: TransferMetrics? { attempt?.metrics }
@@ -114,5 +108,26 @@ public struct IncomingResponse: Sendable {
     ) -> IncomingResponse {
         IncomingResponse(
             head, IncomingBody(MappedSource(body, request, transform), carrier: body.carrier), request, attempt)
+    }
+}
+
+extension IncomingResponse {
+    /// Returns the response of a transfer whose body is in memory.
+    ///
+    /// - Throws: An error when a reader has taken the body.
+    func inMemory() throws(NetworkError) -> Response<Data> {
+        guard case .bytes(let data, let trailers) = body.source else { throw .takenBody(request) }
+        return Response(head: head, value: data, metrics: metrics ?? TransferMetrics(), trailers: trailers)
+    }
+
+    /// Returns the error of the attempt that delivers the response; nil for a success.
+    func failure(_ outcome: EngineTransfer.Outcome?) -> NetworkError? {
+        guard let failure = outcome?.failure else { return nil }
+        return (body.carrier ?? attempt)?.error(failure, outcome)
+    }
+
+    /// Returns the response without its body, which may hold the transfer.
+    func withoutBody() -> IncomingResponse {
+        IncomingResponse(head, IncomingBody(GoneSource(), carrier: body.carrier), request, attempt)
     }
 }

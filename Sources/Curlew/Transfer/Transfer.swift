@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Transfer: one run of a request (AFNetworking and URLSession say task), as users see it. Everything here is a view of
-// one token; the engine does the work.
+// one run; the engine does the work.
 
 internal import CurlewEngine
 internal import FoundationEssentials
@@ -26,7 +26,7 @@ internal import FoundationEssentials
 /// }
 /// ```
 public struct Transfer<Output: Sendable>: Sendable, Identifiable {
-    let token: TransferToken
+    let lifetime: TransferLifetime
     private let output: @Sendable (Response<Data>) async throws(NetworkError) -> Output
     private let failure: @Sendable (NetworkError) -> NetworkError
 
@@ -34,10 +34,10 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     ///
     /// - Parameter failure: Converts an error of the run for the callers that await the output.
     init(
-        _ token: TransferToken, output: @escaping @Sendable (Response<Data>) async throws(NetworkError) -> Output,
+        _ lifetime: TransferLifetime, output: @escaping @Sendable (Response<Data>) async throws(NetworkError) -> Output,
         failure: @escaping @Sendable (NetworkError) -> NetworkError = { $0 }
     ) {
-        self.token = token
+        self.lifetime = lifetime
         self.output = output
         self.failure = failure
     }
@@ -68,9 +68,9 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     public var label: String? { run.request.options.label }
 
     /// The current state of the transfer.
-    public var state: State { State(run.standing) }
+    public var state: State { State(run.view.state) }
 
-    private var run: TransferRun { token.run }
+    var run: TransferRun { lifetime.run }
 
     // MARK: Control
 
@@ -132,10 +132,10 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     private func collected() async throws(NetworkError) -> Response<Data> {
         do throws(NetworkError) {
             let response = try await run.response()
-            await run.host.waitForRecorders()
+            await run.session.waitForRecorders()
             return response
         } catch {
-            await run.host.waitForRecorders()
+            await run.session.waitForRecorders()
             throw failure(error)
         }
     }
@@ -150,8 +150,8 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// `bytes` throw `.cancelled` in every case; use them if the program must not mistake a truncated body for a
     /// complete one.
     public var stream: AsyncThrowingStream<TransferElement, any Error> {
-        let reader = TransferReader(token, withProgress: true)
-        return AsyncThrowingStream { try await reader.next() }
+        let reader = BodyReader(lifetime, withProgress: true)
+        return AsyncThrowingStream { try await reader.nextElement() }
     }
 
     /// The same elements as those of `stream`, with typed errors, for one reader with back-pressure.
@@ -159,13 +159,16 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// The first pull starts the transfer, and leaving the loop early cancels it. A cancelled task gets
     /// `NetworkError(kind: .cancelled)`, never a silent end.
     public var elements: TransferSequence<TransferElement> {
-        let token = token
-        return TransferSequence { TransferElementReader(token) }
+        let lifetime = lifetime
+        return TransferSequence { TransferElementReader(lifetime) }
     }
 
     /// The decoded bytes of the body, with typed errors, for one reader with back-pressure; the first pull starts the
     /// transfer.
-    public var bytes: TransferBytes { TransferBytes(token) }
+    public var bytes: TransferBytes {
+        let lifetime = lifetime
+        return TransferBytes { BodyReader(lifetime, withProgress: false) }
+    }
 
     /// The events of the transfer from now on, for any number of observers.
     ///
@@ -175,9 +178,9 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// the transfer.
     public var events: AsyncStream<TransferEvent> {
         let buffer = run.observe()
-        let token = token
+        let lifetime = lifetime
         return AsyncStream {
-            token.run.startObserved()
+            lifetime.run.start()
             return await buffer.next()
         }
     }
@@ -189,7 +192,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// The sequence never throws. It ends after the last value, which is always delivered and whose `isFinished` states
     /// whether the transfer succeeded. Leaving the loop does not cancel the transfer.
     public var progress: AsyncStream<TransferProgress> {
-        let observer = ProgressObserver(token)
+        let observer = ProgressObserver(lifetime)
         return AsyncStream { await observer.next() }
     }
 
@@ -212,12 +215,5 @@ extension Transfer.State {
             case .paused: .paused
             case .finished: .finished
             }
-    }
-}
-
-extension TransferProgress {
-    /// The progress of a transfer that could not start.
-    static var refused: TransferProgress {
-        TransferProgress()
     }
 }

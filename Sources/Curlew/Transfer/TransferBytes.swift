@@ -15,69 +15,32 @@ public struct TransferBytes: AsyncSequence, Sendable {
     /// The type of errors.
     public typealias Failure = NetworkError
 
-    private enum Source {
-        case transfer(TransferToken)
-        case response(IncomingBody, Request)
-    }
+    private let makeReader: @Sendable () -> BodyReader
 
-    private let source: Source
-
-    init(_ token: TransferToken) { source = .transfer(token) }
-
-    init(_ body: IncomingBody, of request: Request) { source = .response(body, request) }
+    init(_ makeReader: @escaping @Sendable () -> BodyReader) { self.makeReader = makeReader }
 
     /// Returns the iterator for the bytes; a second iterator throws `.invalidRequest`.
-    public func makeAsyncIterator() -> Iterator {
-        switch source {
-        case .transfer(let token): Iterator(TransferReader(token, withProgress: false))
-        case .response(let body, let request): Iterator(ResponseReader(body, request))
-        }
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(makeReader()) }
 
     /// The iterator over the body; releasing it before the end cancels the transfer.
     public struct Iterator: AsyncIteratorProtocol {
-        private let reader: any ElementReader
+        private let reader: BodyReader
 
-        init(_ reader: any ElementReader) { self.reader = reader }
+        init(_ reader: BodyReader) { self.reader = reader }
 
         /// Waits for the next bytes; nil at the end.
         ///
         /// - Throws: `NetworkError`: any error of a transfer; `.invalidRequest` when the body has another reader;
         ///   `.cancelled` when the task or the transfer was cancelled.
         public mutating func next() async throws(NetworkError) -> ByteChunk? {
-            while let element = try await reader.next() {
-                if case .bytes(let chunk) = element { return chunk }
-            }
-            return nil
+            try await reader.next()
         }
 
         /// Waits for the next bytes in the caller's isolation; nil at the end.
         ///
         /// - Throws: The same errors as `next()`.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(NetworkError) -> ByteChunk? {
-            while let element = try await reader.next() {
-                if case .bytes(let chunk) = element { return chunk }
-            }
-            return nil
+            try await reader.next()
         }
-    }
-}
-
-/// A reader of a response's body in the chain of interceptors, which takes the body at the first step.
-private final class ResponseReader: ElementReader {
-    private let body: IncomingBody
-    private let request: Request
-    private let taken = Lock<BodyReader?>(nil)
-
-    init(_ body: IncomingBody, _ request: Request) {
-        self.body = body
-        self.request = request
-    }
-
-    func next() async throws(NetworkError) -> TransferElement? {
-        if let reader = taken.withLock({ $0 }) { return try await reader.next() }
-        let reader = try body.take(for: request)
-        taken.withLock { $0 = reader }
-        return try await reader.next()
     }
 }

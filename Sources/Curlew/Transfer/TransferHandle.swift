@@ -11,13 +11,13 @@ package struct TransferHandle: Sendable {
 
     private let run: TransferRun
 
-    package init<Output>(_ transfer: Transfer<Output>) { run = transfer.token.run }
+    package init<Output>(_ transfer: Transfer<Output>) { run = transfer.run }
 
     /// The identifier of the transfer, as its events carry it.
     package var id: UInt64 { run.id }
 
     package var state: State {
-        switch run.standing {
+        switch run.view.state {
         case .idle, .queued: .waiting
         case .running: .running
         case .paused: .paused

@@ -3,174 +3,250 @@
 
 internal import CurlewEngine
 internal import CurlewSupport
+internal import FoundationEssentials
 
 extension TransferRun {
     // MARK: The chain
 
-    /// Returns the drive, and starts it if there is no drive yet, with an attempt that turned out to be only the first.
-    func drive(from attempt: Attempt? = nil) -> Drive {
-        let (drive, isNew) = state.withLock { $0.drive(from: attempt) }
-        if isNew { drive.begin(self) }
-        return drive
-    }
-
-    /// Starts a drive, unless there is one already or the direct attempt has a reader, which starts one when necessary.
-    func startDriveUnlessRead(from attempt: Attempt) {
-        let begun = state.withLock { state -> Drive? in
-            if state.hasDirectReader { return nil }
-            let (drive, isNew) = state.drive(from: attempt)
-            return isNew ? drive : nil
-        }
-        begun?.begin(self)
-    }
-
-    /// The error that prevents the transfer from starting; nil when it can start.
-    var obstacle: NetworkError? {
-        let (isCancelled, firstAttempt) = state.withLock { ($0.isCancelled, $0.firstAttempt) }
-        // An attempt that is still running reports its end itself.
-        if isCancelled, firstAttempt == nil { return .cancelled(.preparing, request) }
-        if isCancelled, firstAttempt?.engine.outcome != nil { return .cancelled(.receiving, request) }
+    /// Runs the chain in a task that does not depend on any of the tasks that await the transfer.
+    func runChain() {
         // In a child process of fork() no task would ever run.
-        if !host.loop.hasThread { return NetworkError(EngineFailure(.closed, phase: .preparing), request: request) }
-        return nil
+        guard session.loop.hasThread else { return on(.fail(closed)) }
+        let (own, first) = state.withLock { ($0.hold, $0.machine.latest) }
+        guard let hold = own ?? first?.takeHold() ?? session.loop.hold() else { return on(.fail(closed)) }
+        let starter = state.withLock { state in
+            state.hold = hold
+            return state.starter
+        }
+        let task = Task(priority: starter) { await execute() }
+        let isCancelled = state.withLock { state in
+            if state.machine.finish == nil { state.chain = task }
+            return state.machine.isCancelled || state.machine.isExpired
+        }
+        if isCancelled { task.cancel() }
     }
 
-    /// Passes the request through all interceptors and returns the response; the caller calls `release()` afterwards.
-    ///
-    /// - Throws: `NetworkError` of any kind.
-    func answer() async throws(NetworkError) -> IncomingResponse {
-        try hold()
+    private var closed: NetworkError { NetworkError(EngineFailure(.closed, phase: .preparing), request: request) }
+
+    /// Passes the request through the chain: the one path of every request whose response is not simply final.
+    func execute() async {
+        let alarm = session.totalTimeout(of: request) == nil ? nil : Task { await self.watchTotalTimeout() }
+        defer { alarm?.cancel() }
         do throws(NetworkError) {
-            return try await Interception.Next(self, host.interceptors(of: request)[...])(request)
+            if let error = cancellationBeforeChain { throw error }
+            let response = try await Interception.Next(self, chain)(request)
+            try await respond(ready(response))
         } catch {
-            throw error.with(duration: elapsed)
+            await abandonAttempt()
+            fail(error.with(duration: elapsed))
         }
     }
 
-    /// Sends a request, as the innermost step of the chain, and waits for the head of its response.
-    func send(_ request: Request) async throws(NetworkError) -> IncomingResponse {
-        let attempt = try next(request)
-        if state.withLock({ $0.claim != .stream }) {
-            switch await attempt.engine.headed() {
-            case .head(let raw):
-                return IncomingResponse(attempt.opened(raw).head, IncomingBody(attempt), request, attempt)
-            case .ended(let outcome): throw attempt.error(outcome)
-            case .superseded: break
+    /// Runs the transfer for the calling task, in that task if possible, and returns the collected response.
+    func executed() async throws(NetworkError) -> Response<Data> {
+        try checkStart()
+        // The time limit must also stop the interceptors, and only a task of the transfer's own can be cancelled.
+        let needsTask = session.totalTimeout(of: request) != nil
+        if state.withLock({ $0.machine.isContinuing }) {
+            if needsTask { runChain() } else { await execute() }
+        } else if !needsTask, state.withLock({ $0.beginChain() }) {
+            if let hold = session.loop.hold() {
+                state.withLock { $0.hold = hold }
+                await execute()
+            } else {
+                on(.fail(closed))
             }
         }
-        let reader = attempt.reader
-        if let head = reader.head {
-            return IncomingResponse(head, IncomingBody(attempt), request, attempt)
-        }
-        let (withProgress, drive) = state.withLock { ($0.wantsProgress, $0.drive) }
-        while let element = try await reader.next(withProgress: withProgress) {
-            if case .head(let head) = element {
-                return IncomingResponse(head, IncomingBody(attempt), request, attempt)
-            }
-            drive?.deposit(element)
-            notify()
-        }
-        throw .headless(request)
+        return try await response()
     }
 
-    /// Returns the attempt to run now, which was started: the one that the drive started with, or a new one.
-    private func next(_ request: Request) throws(NetworkError) -> Attempt {
-        let firstAttempt = state.withLock { state in
-            defer { state.firstAttempt = nil }
-            return state.firstAttempt
-        }
-        if let firstAttempt {
-            begin()
-            return firstAttempt
-        }
-        let isCancelled = state.withLock { $0.isCancelled }
-        // Check the time limit before the task's cancellation, since the limit may have caused the cancellation.
-        if !isCancelled, let total = host.totalTimeout(of: request), elapsed >= total {
-            throw .overdue(request, after: total)
-        }
-        if isCancelled || Task.isCancelled { throw .cancelled(phase, request) }
-        adoptHold()
-        let course = state.withLock { state in
-            let course = state.course ?? TransferCourse(isOver: state.end != nil)
-            state.course = course
-            return course
-        }
-        let position = AttemptPosition(
-            id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true, course: course,
-            isSaved: download != nil)
-        // An interceptor may have created a new request without the withheld fields.
-        var request = request
-        let withheld = state.withLock { $0.withheld }
-        request.withheld += withheld.filter { !request.withheld.contains($0) }
-        let attempt = try host.attempt(request, at: position)
-        start(attempt, for: request)
-        return attempt
+    /// The error of a transfer that was cancelled before its chain, unless its attempt still runs and reports its end.
+    private var cancellationBeforeChain: NetworkError? {
+        let (isCancelled, latest) = state.withLock { ($0.machine.isCancelled, $0.machine.latest) }
+        guard isCancelled, latest == nil || latest?.hasFinished == true else { return nil }
+        return .cancelled(latest == nil ? .preparing : .receiving, request)
     }
 
-    private func start(_ attempt: Attempt, for request: Request) {
-        let engine = attempt.engine
-        let (repeated, distributor, isCancelled, isStreamed) = state.withLock { state in
-            defer {
-                state.attempts += 1
-                state.current = engine
-                state.latest = request
-                state.followsRedirect = false
-            }
-            if state.isPaused { engine.pause() }
-            if state.priority != self.request.options.priority.rawValue { engine.priority = state.priority }
-            return (
-                state.attempts > 0 && !state.followsRedirect ? (state.latest, state.attempts) : nil, state.distributor,
-                state.isCancelled, state.claim == .stream
-            )
-        }
-        if let (request, attempt) = repeated { emit(.retried, of: request ?? self.request, attempt: attempt) }
-        if let distributor { engine.watch(distributor) }
-        if isCancelled { engine.cancel() }
-        // Create the reader before the start: otherwise the loop would have to be notified.
-        if isStreamed { _ = attempt.reader }
-        engine.startPrepared()
-        notify()
+    /// Returns the response with its body in memory, for any number of tasks, unless it is the body of an attempt or a
+    /// stream has claimed it.
+    private func ready(_ response: IncomingResponse) async throws(NetworkError) -> IncomingResponse {
+        guard case .pull = response.body.source, !isStreamed else { return response }
+        let limit = session.bodyLimit(of: request)
+        let (data, trailers) = try await response.body.whole(upTo: limit, of: request)
+        return IncomingResponse(response.head, IncomingBody(data, trailers: trailers), response.request, response.attempt)
     }
 
-    /// Makes the given attempt the current one, so that `pause()`, `resume()` and `cancel()` apply to it.
-    func adopt(_ engine: EngineTransfer) {
-        state.withLock { state in
-            state.current = engine
-            if state.isPaused { engine.pause() }
-            if state.isCancelled { engine.cancel() }
+    private func respond(_ response: IncomingResponse) async {
+        guard let attempt = response.body.carrier ?? response.attempt else {
+            return on(.respond(response, nil, hasEnded: true))
         }
+        if download != nil {
+            // A download owns its bytes, so the outcome of the last attempt does not matter.
+            _ = await attempt.engine.ended()
+            return on(.respond(response, nil, hasEnded: true))
+        }
+        while !respond(response, receivedBy: attempt) { _ = await attempt.engine.ended() }
     }
 
     /// Discards the current attempt of a chain that has failed, and waits for its end.
-    func abandon() async {
-        guard let current = state.withLock({ $0.current }) else { return }
-        current.discardBody()
-        _ = await current.ended()
+    private func abandonAttempt() async {
+        guard let engine = state.withLock({ $0.machine.latest }) else { return }
+        engine.discardBody()
+        _ = await engine.ended()
     }
 
-    /// Whether the transfer has a total timeout.
-    var hasTotalTimeout: Bool { host.totalTimeout(of: request) != nil }
+    private func fail(_ error: NetworkError) {
+        on(.fail(isOverdue && error.isCancellation ? error.overdue(totalTimeoutMessage) : error))
+    }
 
-    /// The time left for the request that was sent last, or for the first one; nil when there is no limit.
-    var timeLeft: Duration? {
-        host.totalTimeout(of: latest).map { $0 - elapsed }
+    // MARK: The innermost step
+
+    /// Sends a request and waits for the head of its response; the first call takes an attempt that was started before
+    /// the chain.
+    func send(_ request: Request) async throws(NetworkError) -> IncomingResponse {
+        let attempt: Attempt
+        if let first = state.withLock({ $0.takeFirst() }) { attempt = first } else { attempt = try start(request) }
+        await waitForHead(of: attempt)
+        if Task.isCancelled {
+            attempt.engine.cancel()
+            _ = await attempt.engine.ended()
+        }
+        switch attempt.engine.firstResult {
+        case .head(let raw)?: return attempt.response(raw)
+        case .ended(let outcome)?: throw attempt.error(outcome)
+        case nil: throw .headless(request)
+        }
+    }
+
+    private func waitForHead(of attempt: Attempt) async {
+        await wait(for: attempt) { state, waiter in
+            let request = attempt.engine.requestHead()
+            if case .isPending = request { _ = state.machine.on(.awaitHead(attempt.id, waiter)) }
+            return request
+        }
+    }
+
+    /// Waits until the body of a response is collected, without taking it, or until a reader starts to stream it.
+    func waitUntilCollected(_ response: IncomingResponse) async throws(NetworkError) {
+        guard let attempt = response.body.untouched else { return }
+        await wait(for: attempt) { state, waiter in
+            if state.machine.claim == .stream { return .isKnown }
+            let request = attempt.engine.endRequest
+            if case .isPending = request { _ = state.machine.on(.awaitEnd(attempt.id, waiter)) }
+            return request
+        }
+        if let outcome = attempt.engine.outcome, let failure = outcome.failure, !isStreamed {
+            throw attempt.error(failure, outcome)
+        }
+    }
+
+    /// Waits for a report of an attempt; a cancelled task cancels the attempt.
+    ///
+    /// - Parameter register: Registers the waiter under the lock of the run, unless there is nothing to wait for.
+    private func wait(
+        for attempt: Attempt, _ register: (inout State, Waiter) -> EngineTransfer.ReportRequest
+    ) async {
+        let isComplete = await withTaskCancellationHandler {
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
+                switch state.withLock({ register(&$0, Waiter(continuation)) }) {
+                case .isKnown: continuation.resume(returning: true)
+                case .isEnding: continuation.resume(returning: false)
+                case .isPending: break
+                }
+            }
+        } onCancel: {
+            attempt.engine.cancel()
+        }
+        if !isComplete { _ = await attempt.engine.ended() }
+    }
+
+    /// Starts another attempt.
+    private func start(_ request: Request) throws(NetworkError) -> Attempt {
+        let isCancelled = state.withLock { $0.machine.isCancelled }
+        // Check the time limit before the task's cancellation, since the limit may have caused the cancellation.
+        if !isCancelled, let total = session.totalTimeout(of: request), elapsed >= total {
+            throw .overdue(request, after: total)
+        }
+        if isCancelled || Task.isCancelled { throw .cancelled(phase, request) }
+        let (number, withheld) = state.withLock { ($0.machine.attempts + 1, $0.withheld) }
+        let position = AttemptPosition(
+            id: id, ordinal: number, offset: elapsedNanoseconds, continues: true, isSaved: download != nil)
+        // An interceptor may have created a new request without the withheld fields.
+        var request = request
+        request.withheld += withheld.filter { !request.withheld.contains($0) }
+        let attempt = try session.attempt(request, at: position)
+        let repeated = state.withLock { state in
+            defer { (state.latestRequest, state.followsRedirect) = (request, false) }
+            return number > 1 && !state.followsRedirect ? state.latestRequest ?? self.request : nil
+        }
+        if let repeated { emit(.retried, of: repeated, attempt: number - 1) }
+        on(.sent(attempt.engine))
+        return attempt
+    }
+
+    // MARK: Notes of interceptors
+
+    /// Records what an interceptor does next, and notifies observers.
+    func note(_ note: Interception.Note) {
+        switch note {
+        case .waits(let wait, let error): emit(.waiting(wait, after: error))
+        case .restarts(let request):
+            state.withLock { if !$0.withheld.isEmpty { $0.withheld = request.withheld } }
+        case .redirects(let request, let status):
+            state.withLock { state in
+                state.followsRedirect = true
+                state.withheld = request.withheld
+            }
+            emit(.redirected(status, to: request.url))
+        }
+    }
+
+    // MARK: The total timeout
+
+    /// Cancels the chain at the total timeout; an active attempt ends earlier, because the engine has the same limit.
+    private func watchTotalTimeout() async {
+        // A request that an interceptor sent may have another limit.
+        while let total = session.totalTimeout(of: latestRequest) {
+            let left = total - elapsed
+            guard left > .zero else { return on(.expire) }
+            do { try await ContinuousClock().wait(for: left) } catch { return }
+            _ = await state.withLock({ $0.machine.latest })?.ended()
+        }
     }
 
     /// The message about the timeout of the request that was sent last, or of the first one.
-    var totalTimeoutMessage: String {
-        NetworkError.totalTimeoutMessage(of: latest, after: host.totalTimeout(of: latest))
+    private var totalTimeoutMessage: String {
+        NetworkError.totalTimeoutMessage(of: latestRequest, after: session.totalTimeout(of: latestRequest))
     }
 
-    private var latest: Request { state.withLock { $0.latest } ?? request }
+    private var latestRequest: Request { state.withLock { $0.latestRequest } ?? request }
 
-    /// Waits for the end of the current attempt.
-    func currentEnd() async { _ = await state.withLock({ $0.current })?.ended() }
+    // MARK: For the context of interceptors
+
+    func context(for request: Request) -> Interception.Context {
+        Interception.Context(self, total: session.totalTimeout(of: request))
+    }
+
+    var isStreamed: Bool { state.withLock { $0.machine.claim == .stream } }
+
+    var attempts: Int { state.withLock { $0.machine.attempts } }
+
+    /// The phase for the error of an interceptor.
+    var phase: NetworkError.Phase { attempts == 0 ? .preparing : .validating }
+
+    /// The time since the start; zero before it.
+    var elapsed: Duration { .nanoseconds(Int64(clamping: elapsedNanoseconds)) }
+
+    private var elapsedNanoseconds: UInt64 {
+        let start = state.withLock { $0.startedAt }
+        return start == 0 ? 0 : Monotonic.now() &- start
+    }
 
     /// Waits for a duration, or until the session closes.
     ///
     /// - Throws: `CancellationError` when the task is cancelled, and any error of the clock.
     func pause(for wait: Duration, by clock: any Clock<Duration>) async throws {
-        let closing = host.closing
+        let closing = session.closing
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await clock.wait(for: wait) }
             group.addTask { _ = await closing.wait(after: 0) }
@@ -179,73 +255,33 @@ extension TransferRun {
         }
         try Task.checkCancellation()
     }
-
-    /// Notifies observers that another attempt follows after a delay.
-    func willRetry(after wait: Duration, _ error: NetworkError) { emit(.waiting(wait, after: error)) }
-
-    /// Resets the withheld fields for a request that starts over at the original URL.
-    func resetWithheldFields(_ request: Request) {
-        state.withLock { if !$0.withheld.isEmpty { $0.withheld = request.withheld } }
-    }
-
-    /// Records a redirect that the next attempt follows, and notifies observers.
-    func didRedirect(elsewhere request: Request, by status: Status) {
-        state.withLock { state in
-            state.followsRedirect = true
-            state.withheld = request.withheld
-        }
-        emit(.redirected(status, to: request.url))
-    }
-
-    // MARK: Holds
-
-    /// Makes the session count the transfer as running, also between two attempts.
-    func hold() throws(NetworkError) {
-        let (isHeld, isFirst) = state.withLock { state in
-            if state.startedAt == 0 { state.startedAt = Monotonic.now() }
-            return (state.isHeld, state.firstAttempt == nil)
-        }
-        if isHeld { return }
-        if host.loop.hold() {
-            state.withLock { $0.isHeld = true }
-        } else if isFirst {
-            throw NetworkError(EngineFailure(.closed, phase: .preparing), request: request)
-        } else {
-            adoptHold()
-        }
-    }
-
-    /// Takes over the hold that the engine acquired when it received a redirect.
-    private func adoptHold() {
-        guard let current = state.withLock({ $0.current }), current.takeHold() else { return }
-        let hadOne = state.withLock { state in
-            defer { state.isHeld = true }
-            return state.isHeld
-        }
-        if hadOne { host.loop.release() }
-    }
-
-    /// Releases the hold, so that the session can close or become idle.
-    func release() {
-        let (wasHeld, current) = state.withLock { state in
-            defer { state.isHeld = false }
-            return (state.isHeld, state.current)
-        }
-        if wasHeld { host.loop.release() }
-        if let current { releaseHold(current) }
-    }
-
-    /// Releases the hold for a redirect that is not followed.
-    func releaseHold(_ engine: EngineTransfer) { if engine.takeHold() { host.loop.release() } }
 }
 
-extension TransferRun.State {
-    /// Returns the drive, and whether it was created now.
-    fileprivate mutating func drive(from attempt: Attempt?) -> (Drive, isNew: Bool) {
-        if let drive { return (drive, false) }
-        let drive = Drive()
-        self.drive = drive
-        firstAttempt = attempt
-        return (drive, true)
+extension Interception {
+    /// What an interceptor does next.
+    enum Note {
+        /// It waits before it sends the request again after an error.
+        case waits(Duration, after: NetworkError)
+        /// It starts over at the original URL.
+        case restarts(Request)
+        /// It follows a redirect with a request.
+        case redirects(to: Request, by: Status)
+    }
+}
+
+extension NetworkError {
+    /// Returns the error of a request that is not sent because the total timeout has passed.
+    static func overdue(_ request: Request, after total: Duration?) -> NetworkError {
+        NetworkError(
+            .timedOut, phase: .preparing, totalTimeoutMessage(of: request, after: total),
+            hint: "The time passed before this request, one of several, was sent.", request: request)
+    }
+
+    /// Returns the error of a chain that was cancelled by the total timeout.
+    fileprivate func overdue(_ totalTimeoutMessage: String) -> NetworkError {
+        NetworkError(
+            .timedOut, phase: phase, totalTimeoutMessage,
+            hint: "The time passed in an interceptor.", request: request, response: response, attempts: attempts,
+            earlier: earlier, duration: duration)
     }
 }

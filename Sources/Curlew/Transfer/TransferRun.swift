@@ -1,315 +1,469 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-//
-// TransferRun: the state that the parts of one transfer share. A transfer without interceptors is *direct*: it has one
-// attempt, created with the transfer, which all readers and observers use. When a transfer is intercepted or
-// redirected, or when its session keeps it, a *drive* passes the request through the chain in a task of its own, and
-// the chain creates the attempts.
 
 internal import CurlewEngine
 internal import FoundationEssentials
 internal import CurlewSupport
 
+/// One run of a request: constants, and a `RunMachine` behind a lock, whose effects this class carries out.
+///
+/// The engine reports to the run, which is the sink of its attempts. Locks are taken in this order: that of the run,
+/// that of an attempt, those of the loop. The run calls observers, resumes tasks and starts attempts without its lock.
 final class TransferRun: Sendable {
-    /// The use of the body, which the first caller decides.
-    enum Claim { case none, value, stream }
+    typealias Machine = RunMachine<EngineTransfer, IncomingResponse, Waiter>
 
     struct State {
-        var claim = Claim.none
-        /// Whether the reader of the stream reads the direct attempt, and therefore detects a redirect itself.
-        var hasDirectReader = false
-        /// The error that stopped the reader of the stream before the end of the body.
-        var readerError: NetworkError?
-        /// Whether the reader of the stream wants progress elements.
-        var wantsProgress = false
+        var machine: Machine
+        /// The attempt of a transfer that folds, until the chain takes it.
+        var first: Attempt?
+        /// The outcome of the attempt that finished the transfer.
+        var outcome: EngineTransfer.Outcome?
+        /// The task that runs the chain, unless it is the caller's, and the priority of the task that started it.
+        var chain: Task<Void, Never>?
+        var starter: TaskPriority?
+        /// Keeps the session from being idle between two attempts.
+        var hold: LoopHold?
         var startedAt: UInt64 = 0
         /// The latest time that a progress has reported.
         var reportedElapsed = Duration.zero
-        var attempts = 0
-        /// The current or last attempt.
-        var current: EngineTransfer?
-        /// The first attempt of a drive.
-        var firstAttempt: Attempt?
-        var drive: Drive?
-        /// Whether the loop counts the transfer as running.
-        var isHeld = false
-        var isDetached = false
-        var isCancelled = false
-        var isPaused = false
-        var priority: Int
-        /// The number of tasks that await the value.
-        var waitingTasks = 0
+        /// The elements for the reader of the stream that precede the response, and the number of changes to them.
+        var preview: [TransferElement] = []
+        var previews = 0
+        /// The rate of the bytes before the response.
+        var meter = RateMeter()
+        /// Whether the reader of the stream wants progress elements, and whether attempts report their progress.
+        var wantsProgress = false
+        var reportsProgress = false
+        /// The error that stopped the reader of the stream before the end of the body.
+        var readerError: NetworkError?
         var signal: Signal?
         var distributor: EventDistributor?
         /// The request of the latest attempt; nil for the first one.
-        var latest: Request?
-        /// The state about the end of a chain that its attempts share.
-        var course: TransferCourse?
+        var latestRequest: Request?
         /// Whether the next attempt follows a redirect.
         var followsRedirect = false
         /// The names of fields that redirects to other origins have removed.
         var withheld: [HeaderName] = []
-        /// The end of a transfer with several attempts.
-        var end: End?
+        /// Whether the observers of the session know the end already.
+        var isEndTold = false
     }
 
     let id: UInt64
     let request: Request
-    let host: SessionCore
-    /// The attempt of a direct transfer, or the error that prevents it; nil when the chain creates the attempts.
-    let first: Result<Attempt, NetworkError>?
+    let session: SessionCore
+    let chain: Chain
     /// The consumer that combines the bodies of all attempts; nil when the last attempt has the result.
     let download: DownloadRun?
     let state: Lock<State>
 
-    init(_ request: Request, on host: SessionCore, for download: DownloadRun? = nil) {
+    /// Creates the run of a request; its first attempt is planned now if the request folds.
+    init(_ request: Request, on session: SessionCore, for download: DownloadRun? = nil) {
         id = EngineTransfer.nextID()
-        self.host = host
+        self.session = session
         self.download = download
-        var state = State(priority: request.options.priority.rawValue)
-        // The download takes the bodies, so they must not be collected.
-        if download != nil { state.claim = .stream }
+        chain = session.chain(for: request)
         var request = request
+        var attempt: Attempt?
+        var machine: Machine
         do throws(NetworkError) {
             request.body = try request.keptBody()
-            if host.isIntercepted(request) {
-                first = nil
-            } else {
-                let position = AttemptPosition(id: id, ordinal: 1, offset: 0, continues: false)
-                let attempt = try host.attempt(request, at: position)
-                state.current = attempt.engine
-                first = .success(attempt)
+            let folded = download == nil ? chain.fold(request) : nil
+            if let folded {
+                // A chain that runs from the start sees everything by itself.
+                let interest = folded.interest.runsUserCode ? ChainInterest() : folded.interest
+                let position = AttemptPosition(id: id, interest: interest)
+                attempt = try session.attempt(folded.request ?? request, at: position)
             }
+            machine = Machine(
+                attempt?.engine, startsChain: folded?.interest.runsUserCode == true,
+                priority: request.options.priority.rawValue)
         } catch {
-            first = .failure(error)
+            machine = Machine(refusedBy: error, priority: request.options.priority.rawValue)
         }
+        // The download takes the bodies, so they must not be collected.
+        if download != nil { _ = machine.claimStream() }
         self.request = request
-        self.state = Lock(state)
+        state = Lock(State(machine: machine, first: attempt))
     }
 
     /// Creates the run of a request that cannot be sent.
-    init(_ request: Request, refusedBy error: NetworkError, on host: SessionCore) {
+    init(_ request: Request, refusedBy error: NetworkError, on session: SessionCore) {
         id = EngineTransfer.nextID()
-        self.host = host
+        self.session = session
         self.request = request
+        chain = session.chain(for: request)
         download = nil
-        first = .failure(error)
-        state = Lock(State(priority: request.options.priority.rawValue))
+        state = Lock(State(machine: Machine(refusedBy: error, priority: request.options.priority.rawValue)))
     }
 
-    /// Creates a run for an attempt that was already started, and may have ended.
-    init(continuing attempt: Attempt, on host: SessionCore) {
+    /// Creates a run for an attempt that was started without it, and whose head or end the chain must see.
+    init(_ request: Request, continuing attempt: Attempt, on session: SessionCore) {
         id = attempt.engine.plan.transfer
-        self.host = host
-        request = attempt.request
-        first = .success(attempt)
+        self.session = session
+        self.request = request
+        chain = session.chain(for: request)
         download = nil
-        var state = State(priority: request.options.priority.rawValue)
-        state.current = attempt.engine
+        var state = State(
+            machine: Machine(continuing: attempt.engine, priority: request.options.priority.rawValue), first: attempt)
+        _ = state.machine.claimValue()
         let startedAt = attempt.engine.snapshot.counters.startedAt
         state.startedAt = startedAt == 0 ? Monotonic.now() : startedAt
-        state.attempts = 1
+        state.hold = attempt.engine.takeHold()
         self.state = Lock(state)
+        if !attempt.engine.attach(self) { self.state.withLock { $0.isEndTold = true } }
     }
 
-    var direct: Attempt? { try? first?.get() }
+    // MARK: Inputs of the machine
+
+    /// Gives an input to the machine and carries out its effects.
+    func on(_ input: Machine.Input) { follow(take(input)) { $0.resume() } }
+
+    /// The effects of an input, with what else is needed to carry them out.
+    private struct Consequences {
+        var effects: Machine.Effects
+        let signal: Signal?
+        let distributor: EventDistributor?
+    }
+
+    private func take(_ input: Machine.Input, outcome: EngineTransfer.Outcome? = nil) -> Consequences {
+        state.withLock { take(input, outcome: outcome, &$0) }
+    }
+
+    private func take(
+        _ input: Machine.Input, outcome: EngineTransfer.Outcome?, _ state: inout State
+    ) -> Consequences {
+        let effects = state.machine.on(input)
+        if let (engine, order) = effects.changes { state.apply(order, to: engine) }
+        state.noteStart()
+        // Without a sink, an attempt that another thread cancels now would end unnoticed.
+        if let engine = effects.start {
+            engine.attach(self)
+            if state.reportsProgress { engine.reportProgress() }
+        }
+        if effects.finishes { state.outcome = outcome }
+        return Consequences(effects: effects, signal: state.signal, distributor: state.distributor)
+    }
+
+    /// Gives the response of the chain to the machine, together with the end of its attempt if that has happened.
+    ///
+    /// - Returns: False when the attempt is about to end; then the caller waits for the end and tries again.
+    func respond(_ response: IncomingResponse, receivedBy attempt: Attempt) -> Bool {
+        let consequences = state.withLock { state -> Consequences? in
+            switch attempt.engine.endRequest {
+            case .isEnding: nil
+            case .isKnown:
+                take(.respond(response, attempt.engine, hasEnded: true), outcome: attempt.engine.outcome, &state)
+            case .isPending: take(.respond(response, attempt.engine, hasEnded: false), outcome: nil, &state)
+            }
+        }
+        guard let consequences else { return false }
+        follow(consequences) { $0.resume() }
+        return true
+    }
+
+    /// Carries out effects without a lock: starts and cancellations, then events, then resumptions.
+    private func follow(_ consequences: consuming Consequences, resume: (Waiter) -> Void) {
+        let effects = consequences.effects
+        if let engine = effects.start {
+            if let distributor = consequences.distributor { engine.watch(distributor) }
+            engine.startPrepared()
+        }
+        effects.cancel?.cancel()
+        if effects.runsChain { runChain() }
+        if effects.cancelsChain { state.withLock { $0.chain }?.cancel() }
+        if effects.finishes { finished() }
+        effects.resumed.forEach(resume)
+        effects.withdrawn?.resume(false)
+        consequences.signal?.send()
+    }
+
+    private func finished() {
+        let (holds, isEndTold, passed) = state.withLock { state in
+            defer {
+                state.hold = nil
+                state.chain = nil
+                state.isEndTold = true
+            }
+            var passed: Request?
+            if case .attempt(_, nil) = state.machine.finish, state.outcome?.failure == nil {
+                passed = state.first?.request
+            }
+            return ([state.hold, state.machine.latest?.takeHold()], state.isEndTold, passed)
+        }
+        if let passed { chain.passed(passed) }
+        if !isEndTold { emit(.finished(view.error)) }
+        withExtendedLifetime(holds) {}
+    }
 
     // MARK: Control
 
     /// Starts the transfer, unless it was started.
-    func begin() {
-        guard let first else { return _ = drive() }
-        guard case .success(let attempt) = first else { return _ = refused() }
-        recordStart()
-        attempt.engine.startPrepared()
-    }
-
-    /// Returns the error that prevents any attempt, and ends the transfer with it; nil when an attempt is possible.
-    func refused() -> NetworkError? {
-        guard case .failure(let error) = first else { return nil }
-        finish(error)
-        return error
-    }
-
-    private func recordStart() {
-        state.withLock { state in
-            guard state.startedAt == 0 else { return }
-            state.startedAt = Monotonic.now()
-            state.attempts = 1
-        }
-    }
+    func start() { on(.start(detaches: false)) }
 
     /// Starts the transfer and lets it run to its end even without further references to it.
-    func detach() {
-        if refused() != nil { return }
-        state.withLock { $0.isDetached = true }
-        startObserved()
+    func detach() { on(.start(detaches: true)) }
+
+    func cancel() { on(.cancel) }
+
+    /// Ends the transfer if it runs only for its holders, of which none is left.
+    func drop() {
+        on(.drop)
+        let isDetached = state.withLock { $0.machine.isDetached && !$0.machine.isPaused }
+        if !isDetached { forgetBody() }
     }
 
-    /// Starts the transfer for an observer that does not read the body, with a drive that can follow a redirect.
-    func startObserved() {
-        begin()
-        guard let attempt = direct, !isOverDirectly, host.followsRedirects(of: request) else { return }
-        startDriveUnlessRead(from: attempt)
+    /// Releases the response's body, after a reader has taken it or when there will be no reader.
+    ///
+    /// The body's sources may hold the transfer, which holds the response.
+    private func forgetBody() {
+        state.withLock { state in state.machine.replaceResponse { $0.withoutBody() } }
     }
-
-    func cancel() {
-        let (drive, current) = state.withLock { state in
-            state.isCancelled = true
-            return (state.drive, state.current)
-        }
-        drive?.cancel()
-        current?.cancel()
-        giveUp()
-    }
-
-    // `pause` and `resume` hold the lock, so that calls reach the attempts in their order, even while the attempt
-    // changes.
 
     func pause() {
-        state.withLock { state in
-            state.isPaused = true
-            state.current?.pause()
-        }
+        on(.pause)
         download?.pauseChanged(self)
     }
 
     func resume() {
-        state.withLock { state in
-            state.isPaused = false
-            state.current?.resume()
-        }
-        guard let download else { return }
-        download.pauseChanged(self)
-        notify()
+        on(.resume)
+        download?.pauseChanged(self)
     }
 
     var priority: Int {
-        get { state.withLock { $0.priority } }
+        get { state.withLock { $0.machine.priority } }
         set {
-            state.withLock { state in
-                state.priority = newValue
-                state.current?.priority = newValue
-            }
+            on(.prioritise(newValue))
             download?.priorityChanged(self)
         }
     }
 
-    // MARK: State
+    /// Whether the total timeout has stopped the chain, and no holder has cancelled the transfer.
+    var isOverdue: Bool { state.withLock { $0.machine.isExpired && !$0.machine.isCancelled } }
 
-    var isDetached: Bool { state.withLock { $0.isDetached } }
+    var isPaused: Bool { state.withLock { $0.machine.isPaused } }
 
-    var isPaused: Bool { state.withLock { $0.isPaused } }
-
-    var isStreamed: Bool { state.withLock { $0.claim == .stream } }
-
-    var attempts: Int { state.withLock { $0.attempts } }
-
-    /// The time since the start; zero before it.
-    var elapsed: Duration { .nanoseconds(Int64(clamping: elapsedNanoseconds)) }
-
-    var elapsedNanoseconds: UInt64 {
-        let start = state.withLock { $0.startedAt }
-        return start == 0 ? 0 : Monotonic.now() &- start
+    /// Waits until the transfer is not paused any more; false when the task was cancelled first.
+    func waitWhilePaused() async -> Bool {
+        while true {
+            let seen = signal.count
+            if !isPaused { return true }
+            guard await signal.wait(after: seen) else { return false }
+        }
     }
 
-    /// The phase for the error of an interceptor.
-    var phase: NetworkError.Phase { attempts == 0 ? .preparing : .validating }
+    /// Cancels the current attempt of a transfer that continues with another attempt.
+    func dropAttempt() { state.withLock { $0.machine.latest }?.cancel() }
 
-    func context(for request: Request) -> Interception.Context {
-        Interception.Context(self, total: host.totalTimeout(of: request))
-    }
+    // MARK: The value
 
-    /// Returns whether an attempt's outcome is not the end of the transfer, but a redirect to follow or a cause to
-    /// retry.
+    /// Returns the collected response; every call returns the same one.
     ///
-    /// A failure in the body of a redirect does not matter, unless the transfer was cancelled or the session was
-    /// closed.
-    func isProvisional(_ outcome: EngineTransfer.Outcome) -> Bool {
-        if outcome.failure?.isRequested == true { return false }
-        if let head = outcome.head, head.isRedirect, host.followsRedirects(of: request) { return true }
-        return host.mayRepeat(request, after: outcome)
+    /// A cancelled task stops waiting if other tasks still wait, and cancels the transfer otherwise.
+    func response() async throws(NetworkError) -> Response<Data> {
+        try checkStart()
+        try claimValue()
+        start()
+        guard await waitUntilFinished() else { throw withdrawn }
+        return try await collected()
     }
 
-    /// Whether the transfer has ended with its direct attempt.
-    var isOverDirectly: Bool {
-        guard let outcome = direct?.engine.outcome else { return false }
-        return !isProvisional(outcome)
+    /// Waits until the transfer has finished; returns false when the task was cancelled while other tasks wait.
+    func waitUntilFinished() async -> Bool {
+        let id = EngineTransfer.nextID()
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                on(.awaitFinish(Waiter(continuation, id: id)))
+                // A cancellation before this point has found no waiter.
+                if Task.isCancelled { on(.leave(id)) }
+            }
+        } onCancel: {
+            on(.leave(id))
+        }
     }
 
-    func isProvisional(_ head: ResponseHead) -> Bool {
-        head.status.redirects && head[.location] != nil
-            && host.followsRedirects(of: request)
+    /// Waits until the transfer has finished or was never started, even if the waiting task is cancelled.
+    func waitUntilFinishedUncancelled() async {
+        _ = await withUnsafeContinuation { continuation in
+            if state.withLock({ $0.machine.hasStarted }) {
+                on(.awaitFinish(Waiter(continuation)))
+            } else {
+                continuation.resume(returning: true)
+            }
+        }
     }
 
-    // MARK: Claims
+    /// Returns the response of a transfer that has finished.
+    private func collected() async throws(NetworkError) -> Response<Data> {
+        let (finish, outcome, first) = state.withLock { ($0.machine.finish, $0.outcome, $0.first) }
+        switch finish {
+        case .attempt(_, nil)?:
+            guard let first, let outcome else { throw .headless(request) }
+            return try await first.collected(outcome)
+        case .attempt(_, let response?)?:
+            if let error = response.failure(outcome) { throw error }
+            guard let outcome, let attempt = response.body.untouched else { return try response.inMemory() }
+            var collected = try await attempt.collected(outcome)
+            collected.head = response.head
+            return collected
+        case .made(let response)?: return try response.inMemory()
+        case .failed(let error)?: throw error
+        case .cancelled?, nil: throw cancellation
+        }
+    }
+
+    /// The error of a transfer that was cancelled before its start, or between two attempts.
+    var cancellation: NetworkError { .cancelled(attempts == 0 ? .preparing : .validating, request) }
+
+    /// The error for a task that stops waiting while other tasks continue to wait.
+    private var withdrawn: NetworkError {
+        guard attempts > 0, let now = state.withLock({ $0.machine.latest })?.snapshot else {
+            return .cancelled(.preparing, request)
+        }
+        let phase: EngineFailure.Phase = now.counters.received > 0 ? .receiving : .waiting
+        return NetworkError(
+            EngineFailure(.cancelled, phase: now.state == .queued ? .queued : phase), request: request,
+            duration: elapsed)
+    }
 
     /// Claims the body for `value`, so that it is collected.
     ///
     /// - Throws: An error when a stream has taken the body.
-    func claimValue() throws(NetworkError) {
-        let isTaken = state.withLock { state in
-            if state.claim == .none { state.claim = .value }
-            return state.claim == .stream
-        }
-        if let error = refused() { throw error }
-        guard isTaken, download == nil else { return }
+    private func claimValue() throws(NetworkError) {
+        let hasClaim = state.withLock { $0.machine.claimValue() }
+        if hasClaim || download != nil { return }
         if let error = failureOfTakenBody { throw error }
         throw NetworkError(
             invalid: .usage, "A stream has taken the body, so the transfer has no value.",
             hint: "Await the value or iterate the stream, not both.", request: request, phase: .receiving)
     }
 
-    /// Records the error that stopped the reader of the stream before the end of the body.
-    func recordReaderError(by error: NetworkError) {
-        if download == nil { state.withLock { $0.readerError = error } }
+    /// Throws if the transfer was refused, or the task was cancelled before the transfer was started.
+    func checkStart() throws(NetworkError) {
+        if let error = state.withLock({ $0.machine.refusal }) {
+            start()
+            throw error
+        }
+        if Task.isCancelled && state.withLock({ !$0.machine.hasStarted }) { throw .cancelled(.preparing, request) }
+    }
+
+    // MARK: The stream
+
+    /// What the reader of the stream gets before the body.
+    enum Opening {
+        case element(TransferElement)
+        case response(IncomingResponse)
     }
 
     /// Claims the body for a stream and starts the transfer.
     ///
-    /// - Returns: The attempt to read; nil when the reader must wait for the response of a drive.
     /// - Throws: An error when the body has another reader, or its value is awaited.
-    func claimStream(withProgress: Bool) throws(NetworkError) -> Attempt? {
-        if let error = refused() { throw error }
-        try refuseCancelledTask()
-        if download != nil {
-            begin()
-            return nil
-        }
-        let isDirect = state.withLock { state -> Bool? in
-            guard state.claim == .none else { return nil }
-            state.claim = .stream
+    func claimStream(withProgress: Bool) throws(NetworkError) {
+        try checkStart()
+        if download != nil { return on(.start(detaches: false)) }
+        let hasClaim = state.withLock { state in
+            guard state.machine.claimStream() else { return false }
             state.wantsProgress = withProgress
-            state.hasDirectReader = first != nil && state.drive == nil
-            return state.hasDirectReader
+            return true
         }
-        guard let isDirect else {
+        guard hasClaim else {
             if let error = failureOfTakenBody, error.isCancellation { throw error }
             throw NetworkError(
                 invalid: .usage, "The body already has a reader.",
                 hint: "A body is read once: by one stream, or by awaiting the value.", request: request,
                 phase: .receiving)
         }
-        guard isDirect, let attempt = direct else {
-            begin()
-            // The elements before the head are for the reader.
-            state.withLock { $0.current }?.switchToSteps()
-            return nil
-        }
-        _ = attempt.reader
-        begin()
-        return attempt
+        if withProgress { reportProgress() }
+        on(.read)
     }
 
-    /// Throws if the task was cancelled before the transfer was started.
-    func refuseCancelledTask() throws(NetworkError) {
-        if Task.isCancelled && state.withLock({ $0.startedAt == 0 }) { throw .cancelled(.preparing, request) }
+    /// Returns the next element before the body, or the response.
+    ///
+    /// A cancelled task cancels the transfer, and gets the resulting error.
+    func nextOpening() async throws(NetworkError) -> Opening {
+        while true {
+            let (element, seen) = state.withLock { ($0.takePreview(), $0.previews) }
+            if let element { return .element(element) }
+            if let copy = download?.copy { return .response(copy) }
+            if takeLateInformation() { continue }
+            if let response = try takeResponse() { return .response(response) }
+            let id = EngineTransfer.nextID()
+            _ = await withTaskCancellationHandler {
+                await withUnsafeContinuation { continuation in
+                    let isWaiting = state.withLock { state in
+                        guard state.previews == seen, !state.machine.hasResponse else { return false }
+                        _ = state.machine.on(.awaitResponse(Waiter(continuation, id: id)))
+                        return true
+                    }
+                    if !isWaiting { return continuation.resume(returning: true) }
+                    if Task.isCancelled { on(.leave(id)) }
+                }
+            } onCancel: {
+                on(.leave(id))
+            }
+        }
+    }
+
+    /// Adds informational heads that had arrived before the stream was claimed to the elements before the response.
+    ///
+    /// - Returns: Whether there are any.
+    private func takeLateInformation() -> Bool {
+        state.withLock { state in
+            guard state.machine.hasResponse, let latest = state.machine.latest else { return false }
+            state.preview += latest.takeInformation()
+            return !state.preview.isEmpty
+        }
+    }
+
+    /// Returns the response, whose body belongs to the reader from now on; nil before the response.
+    private func takeResponse() throws(NetworkError) -> IncomingResponse? {
+        let (phase, first) = state.withLock { state in
+            defer { if state.machine.hasResponse { state.machine.replaceResponse { $0.withoutBody() } } }
+            return (state.machine.phase, state.first)
+        }
+        switch phase {
+        case .idle, .folded, .awake: return nil
+        case .responded(_, let response?), .finished(.attempt(_, let response?)), .finished(.made(let response)):
+            return response
+        case .responded(let engine, nil), .finished(.attempt(let engine, nil)):
+            if let first, case .head(let raw)? = engine.firstResult { return first.response(raw) }
+            throw view.error ?? .headless(request)
+        case .finished(.failed(let error)): throw error
+        case .finished(.cancelled): throw cancellation
+        }
+    }
+
+    /// Records that the reader of the stream stops before the end of the body, which cancels the transfer.
+    func stopReading() {
+        // A download's file may have other readers; do not cancel it.
+        if download != nil { return }
+        recordReaderError(.cancelled(.receiving, request))
+        on(.stopReading)
+    }
+
+    /// Records the error that stopped the reader of the stream before the end of the body.
+    func recordReaderError(_ error: NetworkError) {
+        if download == nil { state.withLock { $0.readerError = error } }
     }
 
     // MARK: Changes
 
-    /// Wakes the waiting tasks after a change: a new attempt, element or response.
-    func notify() { state.withLock { $0.signal }?.send() }
+    /// Makes the attempts report their progress to the run.
+    func reportProgress() {
+        let latest = state.withLock { state -> EngineTransfer? in
+            defer { state.reportsProgress = true }
+            return state.reportsProgress || !state.machine.hasStarted ? nil : state.machine.latest
+        }
+        latest?.reportProgress()
+    }
+
+    /// Wakes the tasks that wait for a change: a new element or response.
+    func notify() {
+        let consequences = state.withLock { state in
+            state.previews += 1
+            return take(.news, outcome: nil, &state)
+        }
+        follow(consequences) { $0.resume() }
+    }
 
     var signal: Signal {
         state.withLock { state in
@@ -318,6 +472,83 @@ final class TransferRun: Sendable {
             state.signal = signal
             return signal
         }
+    }
+}
+
+// MARK: Reports of the engine
+
+extension TransferRun: TransferSink {
+    var isFinished: Bool { state.withLock { $0.machine.finish != nil } }
+
+    func receivedHead(of transfer: EngineTransfer, isFinal: Bool) { on(.head(transfer.id, isFinal: isFinal)) }
+
+    func receivedNews(of transfer: EngineTransfer) {
+        let consequences = state.withLock { state in
+            defer { state.previews += 1 }
+            guard state.machine.claim == .stream, state.machine.latest === transfer else {
+                return take(.news, outcome: nil, &state)
+            }
+            let room = max(EngineTransfer.informationalKept - state.preview.count, 0)
+            state.preview += transfer.takeInformation().prefix(room)
+            if state.wantsProgress, let counters = transfer.takeProgressBeforeHead() {
+                state.setProgress(counters, of: transfer)
+            }
+            return take(.news, outcome: nil, &state)
+        }
+        follow(consequences) { $0.resume() }
+    }
+
+    func ended(_ transfer: EngineTransfer, _ outcome: EngineTransfer.Outcome) -> SmallList<Waiter> {
+        var resumed = SmallList<Waiter>()
+        follow(take(.end(transfer.id, isFinal: outcome.isFinal), outcome: outcome)) { resumed.append($0) }
+        return resumed
+    }
+}
+
+extension TransferRun.State {
+    /// Removes and returns the attempt that was started before the chain, at the first call of the chain.
+    mutating func takeFirst() -> Attempt? {
+        guard machine.takesFirst() else { return nil }
+        defer { first = nil }
+        return first
+    }
+
+    /// Moves a transfer that does not fold on to its chain, which the caller runs; returns false for others.
+    mutating func beginChain() -> Bool {
+        defer { noteStart() }
+        return machine.beginChain()
+    }
+
+    /// Records the time of the start, and the priority of the task that starts the transfer.
+    fileprivate mutating func noteStart() {
+        guard startedAt == 0, machine.hasStarted else { return }
+        startedAt = Monotonic.now()
+        starter = Task.currentPriority
+    }
+
+    fileprivate func apply(_ order: TransferRun.Machine.Order, to engine: EngineTransfer) {
+        if order.contains(.pause) { engine.pause() }
+        if order.contains(.resume) { engine.resume() }
+        if order.contains(.prioritise) { engine.priority = machine.priority }
+        if order.contains(.stream) { engine.claimStream() }
+    }
+
+    /// Removes and returns the next element before the response.
+    fileprivate mutating func takePreview() -> TransferElement? { preview.isEmpty ? nil : preview.removeFirst() }
+
+    /// Replaces the progress among the elements before the response, since only the latest one counts.
+    fileprivate mutating func setProgress(_ counters: Counters, of engine: EngineTransfer) {
+        meter.record(now: counters.at, totalBytes: counters.sent + counters.received)
+        preview.removeAll { if case .progress = $0 { true } else { false } }
+        preview.append(
+            .progress(TransferProgress(counters, rate: meter.bytesPerSecond, offset: engine.plan.offset)))
+    }
+}
+
+extension EngineTransfer {
+    /// Removes and returns the informational heads that have arrived.
+    fileprivate func takeInformation() -> [TransferElement] {
+        takeInformational().map { .informational(ResponseHead($0, url: plan.url)) }
     }
 }
 

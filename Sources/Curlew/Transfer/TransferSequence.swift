@@ -63,11 +63,11 @@ protocol StreamReader<Element> {
 
 /// A reader of a transfer's elements, the same ones as those of its stream.
 struct TransferElementReader: StreamReader {
-    private let reader: TransferReader
+    private let reader: BodyReader
 
-    init(_ token: TransferToken) { reader = TransferReader(token, withProgress: true) }
+    init(_ lifetime: TransferLifetime) { reader = BodyReader(lifetime, withProgress: true) }
 
     nonisolated(nonsending) mutating func fill(_ elements: inout [TransferElement]) async throws(NetworkError) {
-        if let element = try await reader.next() { elements.append(element) }
+        if let element = try await reader.nextElement() { elements.append(element) }
     }
 }

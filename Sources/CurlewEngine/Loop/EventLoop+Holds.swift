@@ -17,20 +17,25 @@ struct Holds {
 extension EventLoop {
     // MARK: Holds, from any thread
 
-    /// Keeps the loop from being idle until `release()`, for example between two runs that belong together.
-    ///
-    /// Returns false if the loop is closing; then there is no hold.
-    package func hold() -> Bool {
+    /// Keeps the loop from being idle, for example between two runs that belong together; nil if the loop is closing.
+    package func hold() -> LoopHold? {
         // In a child of fork(), another thread may have locked the mutex forever.
-        guard hasThread else { return true }
-        return holds.withLock { holds in
+        guard hasThread else { return LoopHold(self) }
+        let isClosing = holds.withLock { holds in
             if !holds.isClosing { holds.count += 1 }
-            return !holds.isClosing
+            return holds.isClosing
         }
+        return isClosing ? nil : LoopHold(self)
     }
 
-    /// Releases one `hold()`; the caller posts the work of the hold before.
-    package func release() {
+    /// Keeps the loop from being idle, also if it is closing, for work that continues a transfer of the loop.
+    func holdWhileClosing() -> LoopHold {
+        if hasThread { holds.withLock { $0.count += 1 } }
+        return LoopHold(self)
+    }
+
+    /// Ends one hold; the work of the hold was posted before.
+    fileprivate func release() {
         guard hasThread else { return }
         let isAwaited = holds.withLock { holds in
             assert(holds.count > 0, "released more often than held")
@@ -98,25 +103,11 @@ extension EventLoop {
     }
 }
 
-extension EngineTransfer {
-    // MARK: The hold of a redirect
+/// Keeps a loop from being idle and from closing gracefully, until the object is released.
+package final class LoopHold: Sendable {
+    private let loop: EventLoop
 
-    /// Transfers ownership of the hold that the engine took for a redirect to the first caller, which has to release
-    /// it.
-    ///
-    /// Returns false if there is no hold or another caller has it. A hold that no caller took is released with the run.
-    package func takeHold() -> Bool {
-        shared.withLock { shared in
-            defer { shared.holdsLoop = false }
-            return shared.holdsLoop
-        }
-    }
+    fileprivate init(_ loop: EventLoop) { self.loop = loop }
 
-    /// Takes a hold if the response is a redirect that may cause another run; call it on the loop, before the end is
-    /// published.
-    func holdRedirect() {
-        guard loopState.isRedirecting else { return }
-        loop.holds.withLock { $0.count += 1 }
-        shared.withLock { $0.holdsLoop = true }
-    }
+    deinit { loop.release() }
 }

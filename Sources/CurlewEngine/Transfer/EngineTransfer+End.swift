@@ -6,7 +6,8 @@ internal import CurlewSupport
 extension EngineTransfer {
     /// Ends the transfer once and resumes all callers that wait for it.
     ///
-    /// Call it on the loop thread, or before the loop knows the transfer.
+    /// Call it on the loop thread, or before the loop knows the transfer. The observers get the event first, then the
+    /// sink; only after that the outcome is visible, so that other code cannot cause further events before.
     /// - Parameters:
     ///   - observer: The observer of all transfers.
     ///   - turn: The transport of a transfer that libcurl was running: its last bytes are published with the end, and
@@ -17,119 +18,112 @@ extension EngineTransfer {
         onlyIfIdle: Bool = false, observer: (any EngineObserver)?, in turn: CurlTransport? = nil
     ) -> Bool {
         let now = Monotonic.now()
-        // Without an observer, which is the usual case, one critical section sets the end and publishes it.
+        // Without observers and a sink one critical section sets the end and publishes it.
         let claim = shared.withLock { shared -> Claim in
             if onlyIfIdle && shared.lifecycle.state != .idle { return .refused }
             guard shared.lifecycle.on(.finish) else { return .refused }
             if turn != nil { hand(to: &shared, at: now) }
-            let end = Outcome(head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers)
-            if let own = shared.observer { return .observed(end, own) }
-            return observer == nil ? .completed(shared.publish(end, body: body, at: now)) : .observed(end, nil)
+            var end = Outcome(failure: failure, metrics: metrics, of: shared, plan.interest)
+            end.body = body
+            shared.endsTransfer = end.endsTransfer
+            if !end.isFinal, shared.isHeadFinal { shared.hold = loop.holdWhileClosing() }
+            if observer == nil, shared.observer == nil, shared.sink == nil {
+                return .published(shared.publish(end, at: now))
+            }
+            return .reported(end, shared.observer, shared.sink)
         }
-        // A transfer that the loop does not know has no watch, so this writes nothing.
-        let completion: Completion
+        var callers: Callers
         if case .refused = claim { return false }
+        // A transfer that the loop does not know has no observer state, so this writes nothing.
         if loopState.observerState != nil { loopState.observerState = nil }
         switch claim {
         case .refused: return false
-        case .completed(let all): completion = all
-        case .observed(let end, let own):
-            // Observers get the event before other code can see the outcome and cause further events.
+        case .published(let waiting): callers = waiting
+        case .reported(let end, let own, let sink):
             own?.didObserve(.ended(end), of: self, at: now)
             observer?.didObserve(.ended(end), of: self, at: now)
-            completion = shared.withLock { $0.publish(end, body: body, at: now) }
-            // This observer was set between the two critical sections.
-            if let late = completion.rareWaiters?.observer, late !== own {
-                late.didObserve(.ended(end), of: self, at: now)
+            let resumed = sink?.ended(self, end)
+            let late: (any EngineObserver)?
+            (callers, late) = shared.withLock { shared in
+                defer { shared.observer = nil }
+                return (shared.publish(end, at: now), shared.observer)
             }
+            if let resumed { callers.waiters.append(contentsOf: resumed) }
+            // This observer was set between the two critical sections.
+            if let late, late !== own { late.didObserve(.ended(end), of: self, at: now) }
         }
         closePipes()
-        if let turn { turn.resumeWaiters(of: completion) } else { completion.resumeAll() }
+        callers.hold = nil
+        if let reader = callers.reader { reader.continuation.resume(returning: reader.step) }
+        if let turn { turn.resume(callers.waiters) } else { callers.waiters.forEach { $0.resume() } }
         return true
     }
 
     private enum Claim {
         case refused
-        case completed(Completion)
-        case observed(Outcome, (any EngineObserver)?)
+        case published(Callers)
+        case reported(Outcome, (any EngineObserver)?, (any TransferSink)?)
     }
 
     /// The callers to resume at the end.
-    struct Completion: Sendable {
-        /// The waiting callers that are rarely present.
-        final class RareWaiters: Sendable {
-            let counters: Counters
-            let reader: UnsafeContinuation<Step, Never>?
-            let step: Step?
-            let watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)]
-            let heads: [UnsafeContinuation<Headed, Never>]
-            let observer: (any EngineObserver)?
+    struct Callers {
+        var waiters: SmallList<Waiter>
+        var reader: (continuation: UnsafeContinuation<Step, Never>, step: Step)?
+        /// A hold that the transfer does not need, to release without a lock.
+        var hold: LoopHold?
+    }
+}
 
-            init(taking shared: inout LockedState) {
-                counters = shared.counters
-                reader = shared.reader
-                step = reader == nil ? nil : shared.takeStep(withProgress: shared.readerWantsProgress)
-                watchers = shared.progressWaiters
-                heads = shared.headWaiters
-                observer = shared.observer
-                shared.reader = nil
-                shared.progressWaiters = []
-                shared.headWaiters = []
-                shared.observer = nil
-            }
+extension EngineTransfer.Outcome {
+    /// Creates the outcome of a run and decides whether its chain must see it.
+    fileprivate init(
+        failure: EngineFailure?, metrics: RawMetrics?, of shared: borrowing EngineTransfer.LockedState,
+        _ interest: ChainInterest
+    ) {
+        let isFinal: Bool
+        if let failure {
+            // The reader of a stream has received a part of the body, which no other attempt can replace.
+            let isDelivered = shared.head != nil && !shared.collects
+            isFinal = failure.isRequested || shared.isHeadFinal && (!interest.failures || isDelivered)
+        } else {
+            isFinal = shared.isHeadFinal
         }
-
-        let outcome: Outcome
-        let ends: SmallList<EndWaiter>
-        let rareWaiters: RareWaiters?
-
-        var isEmpty: Bool { rareWaiters == nil && ends.isEmpty }
-
-        /// Whether all callers continue in the runtime's own thread pool, so that another task may resume them.
-        var useThreadPool: Bool { rareWaiters == nil && ends.allSatisfy { !$0.hasExecutor } }
-
-        init(taking shared: inout LockedState, outcome: Outcome) {
-            self.outcome = outcome
-            ends = shared.endWaiters.removeAll()
-            let hasNoRareWaiters =
-                shared.reader == nil && shared.progressWaiters.isEmpty && shared.headWaiters.isEmpty
-                && shared.observer == nil
-            rareWaiters = hasNoRareWaiters ? nil : RareWaiters(taking: &shared)
-        }
-
-        func resumeAll() {
-            if let rareWaiters { rareWaiters.reader?.resume(returning: rareWaiters.step ?? .end(outcome)) }
-            ends.forEach { $0.continuation.resume(returning: outcome) }
-            guard let rareWaiters else { return }
-            for waiter in rareWaiters.watchers { waiter.continuation.resume(returning: rareWaiters.counters) }
-            for waiter in rareWaiters.heads { waiter.resume(returning: outcome.headed) }
-        }
+        self.init(
+            head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers, isFinal: isFinal,
+            endsTransfer: isFinal && shared.sink == nil)
     }
 }
 
 extension EngineTransfer.LockedState {
     /// Publishes the end and removes the callers that wait for it.
-    fileprivate mutating func publish(
-        _ end: EngineTransfer.Outcome, body collected: CollectedBody?, at now: UInt64
-    ) -> EngineTransfer.Completion {
-        var body = collected
+    fileprivate mutating func publish(_ end: EngineTransfer.Outcome, at now: UInt64) -> EngineTransfer.Callers {
+        var end = end
         let failure = end.failure
         if failure?.isCancellation == true {
             chunks = []
             firstChunk = 0
             buffered = 0
-        } else if !collects, let chunk = body?.takeChunk() {
+        } else if !collects, let chunk = end.body?.takeChunk() {
             chunks.append(chunk)
             buffered += chunk.count
-            body = nil
+            end.body = nil
         }
         counters.at = now
         counters.isFinished = true
         counters.hasFailed = failure != nil
         isProgressDue = true
-        var end = end
-        end.body = body
         outcome = end
-        return EngineTransfer.Completion(taking: &self, outcome: end)
+        sink = nil
+        var callers = EngineTransfer.Callers(waiters: endWaiters.removeAll())
+        if let waiter = answerWaiter {
+            callers.waiters.append(waiter)
+            answerWaiter = nil
+        }
+        if let reader, let step = takeStep(withProgress: readerWantsProgress) {
+            callers.reader = (reader, step)
+            self.reader = nil
+        }
+        if end.isFinal, hold != nil { swap(&callers.hold, &hold) }
+        return callers
     }
 }

@@ -86,13 +86,14 @@ extension EngineTransfer {
             // A small body is sent with the head; libcurl does not request it separately.
             loopState.counters.sent = Int64(bytes.count)
         }
-        let head = RawHead(
-            bytes: handle.head.bytes, status: status, isEncoded: loopState.check.isEncoded,
-            hasLocation: loopState.check.hasLocation)
-        loopState.isRedirecting = plan.holdsRedirects && head.isRedirect
+        let head = RawHead(bytes: handle.head.bytes, status: status, fields: loopState.check.knownFields)
+        let isFinal = !plan.interest.includes(status: status, head.fields)
+        loopState.isHeadFinal = isFinal
+        let hold = isFinal ? nil : loop.holdWhileClosing()
         shared.withLock { shared in
             shared.head = head
-            shared.isRedirecting = loopState.isRedirecting
+            shared.isHeadFinal = isFinal
+            shared.hold = hold
         }
         sendDeferredSentEvent()
         tell(.head(head))

@@ -78,18 +78,18 @@ extension EngineTransfer {
         if isProgressDue { loopState.lastProgress = now }
         var isDeferred = false
         var wakes: (UnsafeContinuation<Step, Never>, Step)?
-        var watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var headDueAt: UInt64?
-        var heads: (waiters: [UnsafeContinuation<Headed, Never>], head: RawHead)?
-        var leaving = SmallList<EndWaiter>()
-        let counters = shared.withLock { shared -> Counters in
+        var sink: (any TransferSink)?
+        var (reportsHead, reportsNews) = (false, false)
+        var leaver: Waiter?
+        shared.withLock { shared in
             hand(to: &shared, at: now)
             if isProgressDue {
                 shared.isProgressDue = true
-                swap(&watchers, &shared.progressWaiters)
+                reportsNews = shared.isProgressWanted
             } else {
                 // A busy reader needs the progress as well: when it returns, no more bytes may arrive.
-                isDeferred = !shared.progressWaiters.isEmpty || shared.readerWantsProgress
+                isDeferred = shared.isProgressWanted || shared.readerWantsProgress
             }
             if isForReader, let reader = shared.reader,
                 let step = shared.takeStep(withProgress: shared.readerWantsProgress)
@@ -97,26 +97,25 @@ extension EngineTransfer {
                 shared.reader = nil
                 wakes = (reader, step)
             }
-            if !shared.headWaiters.isEmpty, isForReader, let head = shared.head {
-                if canDelayHead(now, shared.collects) {
-                    headDueAt = loopState.headAt &+ Self.headDelay
-                } else {
-                    heads = (shared.headWaiters, head)
-                    shared.headWaiters = []
+            if !shared.isHeadFinal, isForReader { swap(&leaver, &shared.answerWaiter) }
+            if let owner = shared.sink {
+                sink = owner
+                if isForReader, shared.head != nil, !shared.isHeadReported {
+                    (reportsHead, headDueAt) = headReport(of: shared, at: now)
+                    shared.isHeadReported = reportsHead
                 }
+                if !shared.collects, !shared.informational.isEmpty { reportsNews = true }
             }
-            if loopState.isRedirecting, isForReader { leaving = shared.takeRedirectWaiters() }
             loopState.buffered = shared.buffered
             // Once receiving is paused, only the reader resumes it, and posts a record for that.
             let isFull = shared.isFlowPaused || shared.buffered >= loop.configuration.highWater
             shared.isFlowPaused = !shared.collects && isFull
             loopState.isFlowPaused = shared.isFlowPaused
-            return shared.counters
         }
+        if reportsNews { sink?.receivedNews(of: self) }
+        if reportsHead { sink?.receivedHead(of: self, isFinal: loopState.isHeadFinal) }
         wakes.map { reader, step in reader.resume(returning: step) }
-        for watcher in watchers { watcher.continuation.resume(returning: counters) }
-        leaving.forEach { $0.continuation.resume(returning: nil) }
-        if let heads { for waiter in heads.waiters { waiter.resume(returning: .head(heads.head)) } }
+        leaver?.resume()
         if loopState.isFlowPaused { applyPauses() }
         guard let transport = loopState.handle?.domain.transport else { return }
         if isDeferred {
@@ -147,15 +146,22 @@ extension EngineTransfer {
         shared.counters.at = max(shared.counters.at, now)
     }
 
-    /// Whether callers that wait for the head can wait longer.
+    /// Returns whether the sink gets the head now, and otherwise the time when it gets it.
     ///
     /// The end of a collected body usually arrives right after the head, and each resumption costs a third of a
     /// request's time.
-    private func canDelayHead(_ now: UInt64, _ collects: Bool) -> Bool {
-        collects && now &- loopState.headAt < Self.headDelay && loopState.counters.expectedToReceive <= 256 << 10
+    private func headReport(
+        of shared: borrowing LockedState, at now: UInt64
+    ) -> (isDue: Bool, dueAt: UInt64?) {
+        guard shared.isHeadFinal else { return (true, nil) }
+        guard shared.isHeadWanted || !shared.collects else { return (false, nil) }
+        let canWait =
+            shared.collects && now &- loopState.headAt < Self.headDelay
+            && loopState.counters.expectedToReceive <= 256 << 10
+        return canWait ? (false, loopState.headAt &+ Self.headDelay) : (true, nil)
     }
 
-    /// Nanoseconds that the head of a collected response waits for the end.
+    /// Nanoseconds that the report of a collected response's head waits for the end.
     private static let headDelay: UInt64 = 1_000_000
 
     // MARK: Sending (called by libcurl)

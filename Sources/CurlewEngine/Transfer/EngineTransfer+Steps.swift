@@ -17,9 +17,6 @@ extension EngineTransfer.LockedState {
         }
     }
 
-    /// Removes the callers that do not wait for the end of a redirect.
-    mutating func takeRedirectWaiters() -> SmallList<EngineTransfer.EndWaiter> { endWaiters.removeAll(where: \.leaves) }
-
     /// Returns the next step for the reader, in this order: informational heads, head, progress, bytes, trailers, the
     /// end.
     mutating func takeStep(withProgress: Bool) -> EngineTransfer.Step? {

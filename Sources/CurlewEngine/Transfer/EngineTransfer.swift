@@ -10,7 +10,7 @@ internal import CurlewSupport
 /// One half is behind a lock, for callers on other threads; the other half (`loopState`) belongs to the loop. Every
 /// continuation is removed from the locked half before it is resumed, so no continuation is resumed twice. `complete`
 /// removes all that are left, so no continuation is lost.
-package final class EngineTransfer: UploadReader, @unchecked Sendable {
+package final class EngineTransfer: UploadReader, Identifiable, @unchecked Sendable {
     // Safe because the constants never change, `shared` is behind its lock, and only the loop touches `loopState`.
 
     package struct Outcome: Sendable {
@@ -27,6 +27,10 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         }
 
         package let head: RawHead?
+        /// Whether the chain of interceptors need not see this end.
+        package let isFinal: Bool
+        /// Whether this end is the end of everything that the caller started; false for a transfer with a sink.
+        package let endsTransfer: Bool
         /// The facts are in one separate object, because outcomes are copied often; nil if there are no facts.
         private let facts: Facts?
         /// The collected body; after a failure, the bytes that had arrived.
@@ -38,8 +42,13 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         /// The lines after the body (RFC 9110 §6.5); empty after a failure, and for most responses.
         package var trailers: [UInt8] { facts?.trailers ?? [] }
 
-        init(head: RawHead? = nil, metrics: RawMetrics?, failure: EngineFailure?, trailers: [UInt8] = []) {
+        init(
+            head: RawHead? = nil, metrics: RawMetrics?, failure: EngineFailure?, trailers: [UInt8] = [],
+            isFinal: Bool = true, endsTransfer: Bool = true
+        ) {
             self.head = head
+            self.isFinal = isFinal
+            self.endsTransfer = endsTransfer
             if metrics == nil && failure == nil && trailers.isEmpty {
                 facts = nil
             } else {
@@ -74,9 +83,9 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         var priority: Int
         var informational: [RawHead] = []
         var head: RawHead?
+        /// Whether the chain need not see the head; true before the head.
+        var isHeadFinal = true
         var isHeadTaken = false
-        /// Whether a reader takes the stream of steps, so that no caller may wait for the head alone.
-        var isHeadSuperseded = false
         var trailers: [UInt8] = []
         var areTrailersTaken = false
         var chunks: [Chunk] = []
@@ -90,14 +99,20 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         var outcome: Outcome?
         var reader: UnsafeContinuation<Step, Never>?
         var readerWantsProgress = false
-        var endWaiters = SmallList<EndWaiter>()
-        var progressWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
-        var headWaiters: [UnsafeContinuation<Headed, Never>] = []
+        /// The task that waits for the end, or for a head that is not final.
+        var answerWaiter: Waiter?
+        var endWaiters = SmallList<Waiter>()
+        var sink: (any TransferSink)?
+        /// Whether the sink gets the head also when it is final, and whether it got the head.
+        var isHeadWanted = false
+        var isHeadReported = false
+        /// Whether the sink gets reports of the progress.
+        var isProgressWanted = false
+        /// Whether the end of this run is the end of everything that the caller started; known with the end.
+        var endsTransfer = false
         var observer: (any EngineObserver)?
-        /// Whether the engine holds the loop for this run.
-        var holdsLoop = false
-        /// Whether the head is a redirect that the caller may follow.
-        var isRedirecting = false
+        /// The hold on the loop for the work that follows an end that is not final.
+        var hold: LoopHold?
         /// Whether the caller has discarded the body, so that a failure is suppressed.
         var isBodyDiscarded = false
 
@@ -105,15 +120,6 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
             priority = plan.priority
             counters.expectedToSend = plan.upload.length
         }
-    }
-
-    struct EndWaiter {
-        var ticket: UInt64
-        var continuation: UnsafeContinuation<Outcome?, Never>
-        /// Whether a redirect also ends the wait.
-        var leaves: Bool
-        /// Whether the task prefers an executor over the runtime's own thread pool.
-        let hasExecutor = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
     }
 
     /// The maximum number of informational heads kept for a slow reader; later ones are dropped.
@@ -158,7 +164,6 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
 
     deinit {
         closePipes()
-        if loopState.isRedirecting && takeHold() { loop.release() }
         LockedMemory.deinitialize(shared.memory)
         loopStatePointer.deinitialize(count: 1)
         free(loopStatePointer)
@@ -182,6 +187,9 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
 
     /// The failure that ended the run; nil while it runs and after success.
     package var failure: EngineFailure? { shared.withLock { $0.outcome?.failure } }
+
+    /// The head of the final response; nil before it.
+    package var head: RawHead? { shared.withLock { $0.head } }
 
     package var hasFinished: Bool { shared.withLock { $0.outcome != nil } }
 

@@ -26,9 +26,8 @@ struct HeadCheck {
     /// The value of `Content-Length`; nil without this field.
     private(set) var length: Int64?
     private(set) var isChunked = false
-    /// Whether there is a `Content-Encoding`, and whether there is a `Location`.
-    private(set) var isEncoded = false
-    private(set) var hasLocation = false
+    /// The known fields that the head contains.
+    private(set) var knownFields: HeadFields = []
     private var isHTTP10 = false
     private var fields = 0
     private var informational = 0
@@ -46,8 +45,7 @@ struct HeadCheck {
         status = 0
         length = nil
         isChunked = false
-        isEncoded = false
-        hasLocation = false
+        knownFields = []
         hasField = false
         lastWasFraming = false
     }
@@ -140,11 +138,11 @@ struct HeadCheck {
         lastWasFraming = false
         guard frames else { return .more }
         switch colon {
-        case 8: if HeadCheck.spells(line, "location") { hasLocation = true }
+        case 8: if HeadCheck.spells(line, "location") { knownFields.insert(.location) }
         case 14 where HeadCheck.spells(line, "content-length"):
             lastWasFraming = true
             return takeLength(line, from: colon + 1, to: end)
-        case 16: if HeadCheck.spells(line, "content-encoding") { isEncoded = true }
+        case 16: if HeadCheck.spells(line, "content-encoding") { knownFields.insert(.contentEncoding) }
         case 17 where HeadCheck.spells(line, "transfer-encoding"):
             lastWasFraming = true
             return takeCoding(line, from: colon + 1, to: end)

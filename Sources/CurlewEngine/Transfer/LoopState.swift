@@ -12,8 +12,8 @@ struct LoopState {
     var headBytes = 0
     let headLimit: Int
     var isHeadComplete = false
-    /// Whether the head is a redirect that the plan may follow.
-    var isRedirecting = false
+    /// Whether the chain need not see the head; true before the head.
+    var isHeadFinal = true
     /// The time at which the head was complete.
     var headAt: UInt64 = 0
     /// Whether an informational response arrived, and the time at which the first line after it arrived; 0 before that.

@@ -5,16 +5,13 @@
 package struct RawHead: Sendable {
     package var bytes: [UInt8]
     package var status: Int
-    /// Whether one of the fields is `Content-Encoding`.
-    package var isEncoded: Bool
-    /// Whether the head is a redirect (RFC 9110 §15.4): it has a redirect status and a `Location` field.
-    package var isRedirect: Bool
+    /// The known fields that the head contains.
+    package var fields: HeadFields
 
-    package init(bytes: [UInt8], status: Int, isEncoded: Bool = false, hasLocation: Bool = false) {
+    package init(bytes: [UInt8], status: Int, fields: HeadFields = []) {
         self.bytes = bytes
         self.status = status
-        self.isEncoded = isEncoded
-        isRedirect = hasLocation && RawHead.redirects(status)
+        self.fields = fields
     }
 
     /// Whether the body is an event stream: `Content-Type` is `text/event-stream` (RFC 9110 §8.3).
@@ -37,14 +34,6 @@ package struct RawHead: Sendable {
         guard line.count >= count else { return nil }
         let matches = word.withUTF8Buffer { zip($0, line).allSatisfy { $0 == $1 || $0 == $1 | 0x20 } }
         return matches ? line.dropFirst(count) : nil
-    }
-
-    /// Whether a status redirects: not 300, which offers a choice, and not 304 to 306 (RFC 9110 §15.4).
-    package static func redirects(_ status: Int) -> Bool {
-        switch status {
-        case 301, 302, 303, 307, 308: true
-        default: false
-        }
     }
 }
 

@@ -65,8 +65,8 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var priority: Int
     /// Whether the run belongs to held work, so that the loop accepts it while it closes gracefully.
     package var continues = false
-    /// Whether the engine takes a hold if the response is a redirect.
-    package var holdsRedirects = false
+    /// The ends that the chain of interceptors must see; all others are final.
+    package var interest = ChainInterest()
     package var label: String?
     /// Whether the response is written to a file.
     package var isSaved = false
@@ -77,8 +77,6 @@ package struct TransferPlan: ~Copyable, Sendable {
     /// The number of the run within its transfer, from 1, and its start in nanoseconds after the transfer's start.
     package var ordinal = 1
     package var offset: UInt64 = 0
-    /// The state of the whole transfer, for a run that is one of its steps.
-    package var course: TransferCourse?
 
     package var url: String { target.text }
     package var host: String { target.host }

@@ -154,7 +154,7 @@ struct EventTests {
         let (running, queued, idle) = (bench.transfer("/"), bench.transfer("/"), bench.transfer("/"))
         for transfer in [running, queued, idle] { transfer.watch(diary) }
         running.start()
-        _ = await running.headed()
+        _ = await SinkRecorder(running).headed()
         queued.start()
         await bench.share.loop.round()
         for transfer in [idle, queued, running] {

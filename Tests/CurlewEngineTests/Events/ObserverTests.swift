@@ -111,7 +111,7 @@ struct ObserverTests {
         let (first, second) = (EventRecorder(), EventRecorder())
         transfer.start()
         await gate.waitUntilReached()
-        if case .ended = await transfer.headed() { Issue.record("the transfer ended before its head") }
+        if case .ended = await SinkRecorder(transfer).headed() { Issue.record("the transfer ended before its head") }
         transfer.pause()
         transfer.watch(first)
         await bench.share.loop.round()
@@ -189,7 +189,7 @@ struct ObserverTests {
         bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
         let transfer = bench.transfer("/")
         transfer.start()
-        _ = await transfer.headed()
+        _ = await SinkRecorder(transfer).headed()
         let all = EventRecorder()
         bench.share.loop.watch(all)
         await bench.share.loop.round()
@@ -206,7 +206,7 @@ struct ObserverTests {
         bench.share.loop.watch(all)
         let transfer = bench.transfer("/")
         transfer.start()
-        _ = await transfer.headed()
+        _ = await SinkRecorder(transfer).headed()
         transfer.watch(own)
         bench.share.loop.watch(nil)
         await bench.share.loop.round()

@@ -108,7 +108,7 @@ struct DownloadRetryTests {
         options.segments = 4
         let transfer = session(RetryPolicy(limit: 5, backoff: .none, budget: nil), [refused])
             .downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options).start()
-        while transfer.token.run.download?.fetcher?.isStopped != true { await Task.yield() }
+        while transfer.run.download?.fetcher?.isStopped != true { await Task.yield() }
         held.open()
         // The front, and the requests that waited.
         await requests(3, at: server)

@@ -338,8 +338,8 @@ struct DownloadSafetyTests {
         let token = try #require(try await broken(server, after: 300_000).resumeToken)
         let transfer = session.resume(from: token)
         _ = try await transfer.value
-        #expect(transfer.token.run.download?.transferred == 934_567)
-        #expect(transfer.token.run.download?.progress.received == 1_234_567)
+        #expect(transfer.run.download?.transferred == 934_567)
+        #expect(transfer.run.download?.progress.received == 1_234_567)
     }
 
     @Test func sessionDownloadDestinationIsTheDefault() async throws {

@@ -259,7 +259,7 @@ struct ResumeTests {
     private func broken(_ url: String) async -> (NetworkError?, Weak) {
         let transfer = session.downloadTransfer(Request(url), to: .file(folder("a")))
         let error = await failure { () async throws(NetworkError) in try await transfer.value }
-        return (error, Weak(run: transfer.token.run.download))
+        return (error, Weak(run: transfer.run.download))
     }
 
     @Test func keptErrorHoldsNoFileDescriptor() async throws {

@@ -205,13 +205,13 @@ struct SessionEventTests {
     @Test func sessionWithoutObserversCreatesNoEvents() async throws {
         let server = try MockServer { _ in .text("hello") }
         let session = Session()
-        #expect(session.core.sink == nil && session.core.loop.observerOfAll == nil)
+        #expect(session.core.observedRelay == nil && session.core.loop.observerOfAll == nil)
         _ = try await session.data(for: Request(server.url("/")))
         var events: AsyncStream<Session.Event>? = session.events
-        #expect(session.core.sink != nil && session.core.loop.observerOfAll === session.core.relay)
+        #expect(session.core.observedRelay != nil && session.core.loop.observerOfAll === session.core.relay)
         withExtendedLifetime(events) {}
         events = nil
-        #expect(session.core.sink == nil && session.core.loop.observerOfAll == nil)
+        #expect(session.core.observedRelay == nil && session.core.loop.observerOfAll == nil)
         _ = try await session.data(for: Request(server.url("/")))
         #expect(await session.hasObserver == false)
     }

@@ -12,7 +12,7 @@ struct EventDistributorTests {
     private func events(ofUnsentAttempt continues: Bool) async throws -> [TransferEvent.Kind] {
         let session = Session()
         let position = AttemptPosition(id: 7, ordinal: 2, offset: 1, continues: continues)
-        let engine = try session.core.run(of: "http://127.0.0.1:9/", at: position)
+        let engine = try session.core.engineTransfer(for: "http://127.0.0.1:9/", at: position)
         let distributor = EventDistributor()
         let buffer = EventBuffer<TransferEvent> { _ in preconditionFailure("the buffer has space for two events") }
         distributor.add(buffer) { _ in nil }

@@ -1,0 +1,83 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package import CurlewEngine
+
+/// The interceptors that a request passes, from the outermost to the innermost.
+///
+/// Every request runs this chain. If all links can *fold*, the first attempt starts without it, and the chain runs only
+/// if the engine reports an end that one of the links must see.
+struct Chain: Sendable {
+    let links: [any Interceptor]
+    /// The same links, if all of them can fold.
+    private let folds: [any FoldableInterceptor]?
+
+    /// Creates the chain of a session's own interceptors.
+    init(_ links: [any FoldableInterceptor]) {
+        self.links = links
+        folds = links
+    }
+
+    /// Creates a chain with interceptors of the user around the whole transfer and around each of its attempts.
+    init(_ own: [any Interceptor], around chain: Chain) {
+        guard !own.isEmpty else {
+            self = chain
+            return
+        }
+        links = own.filter { $0.scope == .transfer } + chain.links + own.filter { $0.scope == .attempt }
+        let folds = links.compactMap { $0 as? any FoldableInterceptor }
+        self.folds = folds.count == links.count ? folds : nil
+    }
+
+    /// A request whose first attempt may start without the chain.
+    struct Folded {
+        /// The ends of the attempt that the chain must see.
+        var interest = ChainInterest()
+        /// The request as the links would send it; nil if they do not change it.
+        var request: Request?
+    }
+
+    /// Returns how the first attempt of a request starts without the chain; nil when the chain must run from the start.
+    func fold(_ request: Request) -> Folded? {
+        guard let folds else { return nil }
+        var folded = Folded()
+        for index in folds.indices {
+            guard let interest = folds[index].interest(in: folded.request ?? request) else { return nil }
+            folded.interest.formUnion(interest)
+            if let adapted = folds[index].adapted(folded.request ?? request) { folded.request = adapted }
+        }
+        return folded
+    }
+
+    /// Notifies the links that the response to a folded request went past them.
+    func passed(_ request: Request) {
+        guard let folds else { return }
+        for index in folds.indices { folds[index].passed(request) }
+    }
+}
+
+/// An interceptor whose work on the first attempt can be done without running it.
+///
+/// The chain calls these functions in the order of its links instead of `intercept`, which may still run later with the
+/// same request; its first call of `next` then returns the attempt that was started without it. Therefore none of these
+/// functions has a side effect before the end, and `intercept` sends the same request as ``adapted(_:)`` returns. An
+/// interceptor that must wait, fail, or draw a random number before its first `next` is not interested but runs:
+/// ``interest(in:)`` returns nil.
+package protocol FoldableInterceptor: Interceptor {
+    /// Returns the ends of the first attempt that the interceptor must see; nil when it must run from the start.
+    func interest(in request: Request) -> ChainInterest?
+
+    /// Returns the request as the interceptor sends it; nil when it does not change it, as by default.
+    func adapted(_ request: Request) -> Request?
+
+    /// Called when a response to the request was final, so that the interceptor does not run; does nothing by default.
+    ///
+    /// It is called in the caller's task, or on the loop for a ``Transfer``: it must not wait or call code of the user.
+    func passed(_ request: Request)
+}
+
+extension FoldableInterceptor {
+    package func adapted(_ request: Request) -> Request? { nil }
+
+    package func passed(_ request: Request) {}
+}

@@ -1,0 +1,408 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// The state of one transfer, as a pure value.
+///
+/// The machine takes what the holders of the transfer order, what the engine reports and what the chain of interceptors
+/// returns. Each input results in effects for its owner to carry out. The machine calls nothing and knows no time.
+///
+/// A transfer *folds* when its first attempt starts without the chain. The chain then runs only if the engine reports a
+/// head or an end that the chain must see.
+struct RunMachine<Attempt: Identifiable & Sendable, Response: Sendable, Waiter: Identifiable & Sendable>: Sendable
+where Attempt.ID == UInt64, Waiter.ID == UInt64 {
+    enum Phase: Sendable {
+        /// Not started; the attempt is planned if the transfer folds.
+        case idle(Attempt?)
+        /// The first attempt runs without the chain.
+        case folded(Attempt)
+        /// The chain runs.
+        case awake
+        /// The body arrives: of the chain's response, or of the attempt's own response if nil.
+        case responded(Attempt, Response?)
+        case finished(Finish)
+    }
+
+    enum Finish: Sendable {
+        /// With the end of the attempt that delivered the response, which is the attempt's own response if nil.
+        case attempt(Attempt, Response?)
+        /// With a response that needs no attempt.
+        case made(Response)
+        case failed(NetworkError)
+        /// By a cancellation before the start, or instead of the chain.
+        case cancelled
+    }
+
+    /// The use of the body, which the first caller decides.
+    enum Claim: Sendable { case none, value, stream }
+
+    enum Input: Sendable {
+        // Orders of the transfer's holders.
+        /// Start, and run to the end without any holder if `detaches` is true.
+        case start(detaches: Bool)
+        case pause
+        case resume
+        case prioritise(Int)
+        case cancel
+        /// No holder is left.
+        case drop
+
+        // Tasks that wait.
+        /// A task waits for the finish.
+        case awaitFinish(Waiter)
+        /// The reader of the stream waits for the response, or for news before it.
+        case awaitResponse(Waiter)
+        /// A step of the chain waits for the head or the end of an attempt.
+        case awaitHead(UInt64, Waiter)
+        /// A step of the chain waits for the end of a body that is collected.
+        case awaitEnd(UInt64, Waiter)
+        /// A task that waits for the finish or the response was cancelled.
+        case leave(UInt64)
+
+        // The reader of the stream, which has claimed the body.
+        case read
+        /// The reader stops before the end of the body.
+        case stopReading
+
+        // Reports of the engine.
+        case head(UInt64, isFinal: Bool)
+        case end(UInt64, isFinal: Bool)
+        /// There is something for the reader of the stream before the response.
+        case news
+
+        // Results of the chain.
+        case sent(Attempt)
+        /// The response of the chain; the attempt is the one whose end ends the transfer, nil if that end has happened
+        /// or does not matter.
+        case respond(Response, Attempt?, hasEnded: Bool)
+        case fail(NetworkError)
+        /// The time limit of the transfer has passed.
+        case expire
+    }
+
+    /// Changes of an attempt.
+    struct Order: OptionSet, Sendable {
+        let rawValue: UInt8
+
+        static var pause: Order { Order(rawValue: 1) }
+        static var resume: Order { Order(rawValue: 2) }
+        static var prioritise: Order { Order(rawValue: 4) }
+        /// Deliver the body to a reader instead of collecting it.
+        static var stream: Order { Order(rawValue: 8) }
+    }
+
+    /// The effects of an input; fixed fields, because an array would allocate for every request.
+    struct Effects: Sendable {
+        /// Changes of an attempt, to make before the lock of the machine is left, so that two threads cannot swap them.
+        var changes: (attempt: Attempt, order: Order)?
+        // The others follow in this order, without the lock.
+        var start: Attempt?
+        var cancel: Attempt?
+        var runsChain = false
+        var cancelsChain = false
+        /// Whether the transfer has finished, so that its observers get the end.
+        var finishes = false
+        /// The tasks whose wait is over.
+        var resumed = SmallList<Waiter>()
+        /// The task that leaves, because other tasks still wait.
+        var withdrawn: Waiter?
+    }
+
+    private struct StepWaiter: Sendable {
+        let attempt: UInt64
+        let waiter: Waiter
+        let endsWithHead: Bool
+    }
+
+    private(set) var phase: Phase
+    private(set) var claim = Claim.none
+    /// The current or last attempt, to which orders apply.
+    private(set) var latest: Attempt?
+    /// Whether the chain's first `send` takes an attempt that was started before the chain.
+    private var hasFirst = false
+    /// Whether the chain runs from the start, beside the first attempt.
+    private let startsChain: Bool
+    private(set) var attempts = 0
+    private(set) var hasStarted = false
+    /// Whether the end of a refused transfer has no effects yet, because the transfer was not used.
+    private var isEndDue = false
+    private(set) var isPaused = false
+    private(set) var isCancelled = false
+    private(set) var isExpired = false
+    private(set) var isDetached = false
+    private(set) var priority: Int
+    private let plannedPriority: Int
+    private var waiters = SmallList<Waiter>()
+    private var readers = SmallList<Waiter>()
+    private var steps: [StepWaiter] = []
+
+    /// Creates the machine of a transfer that has not started.
+    ///
+    /// - Parameters:
+    ///   - attempt: The planned first attempt of a transfer that folds; nil for others.
+    ///   - startsChain: Whether the chain runs from the start although there is a planned attempt.
+    init(_ attempt: Attempt?, startsChain: Bool, priority: Int) {
+        phase = .idle(attempt)
+        latest = attempt
+        self.startsChain = startsChain
+        self.priority = priority
+        plannedPriority = priority
+    }
+
+    /// Creates the machine of a transfer that was refused.
+    init(refusedBy error: NetworkError, priority: Int) {
+        phase = .finished(.failed(error))
+        isEndDue = true
+        startsChain = false
+        self.priority = priority
+        plannedPriority = priority
+    }
+
+    /// Creates the machine of a transfer whose chain must see what an attempt has received.
+    init(continuing attempt: Attempt, priority: Int) {
+        phase = .awake
+        latest = attempt
+        hasFirst = true
+        attempts = 1
+        hasStarted = true
+        startsChain = true
+        self.priority = priority
+        plannedPriority = priority
+    }
+
+    /// Whether the reader of the stream can have the response, or the error of a transfer without one.
+    var hasResponse: Bool {
+        switch phase {
+        case .idle, .folded, .awake: false
+        case .responded, .finished: true
+        }
+    }
+
+    /// The error of a transfer that was refused.
+    var refusal: NetworkError? { if case .finished(.failed(let error)) = phase, !hasStarted { error } else { nil } }
+
+    var finish: Finish? { if case .finished(let finish) = phase { finish } else { nil } }
+
+    // MARK: Claims
+
+    /// Claims the body for the tasks that await the value; returns false when a stream has it.
+    mutating func claimValue() -> Bool {
+        if claim == .none { claim = .value }
+        return claim == .value
+    }
+
+    /// Claims the body for a stream; returns false when the body has a claim.
+    mutating func claimStream() -> Bool {
+        guard claim == .none else { return false }
+        claim = .stream
+        return true
+    }
+
+    /// Whether the chain continues an attempt that was started before it, and has not begun.
+    var isContinuing: Bool { if case .awake = phase { hasFirst && startsChain } else { false } }
+
+    /// Moves a transfer that does not fold on to its chain, which the caller runs; returns false for others.
+    mutating func beginChain() -> Bool {
+        guard case .idle(nil) = phase else { return false }
+        phase = .awake
+        hasStarted = true
+        return true
+    }
+
+    /// Returns whether the chain's `send` takes the attempt that was started before the chain; false at every later
+    /// call.
+    mutating func takesFirst() -> Bool {
+        defer { hasFirst = false }
+        return hasFirst
+    }
+
+    /// Replaces the response, whose body a reader has taken or no reader will take.
+    mutating func replaceResponse(_ replaced: (Response) -> Response) {
+        switch phase {
+        case .responded(let attempt, let response?): phase = .responded(attempt, replaced(response))
+        case .finished(.attempt(let attempt, let response?)):
+            phase = .finished(.attempt(attempt, replaced(response)))
+        case .finished(.made(let response)): phase = .finished(.made(replaced(response)))
+        default: break
+        }
+    }
+
+    // MARK: Inputs
+
+    mutating func on(_ input: Input) -> Effects {
+        var effects = Effects()
+        switch input {
+        case .start(let detaches):
+            if detaches { isDetached = true }
+            start(&effects)
+        case .pause:
+            isPaused = true
+            change(latest, .pause, &effects)
+        case .resume:
+            isPaused = false
+            change(latest, .resume, &effects)
+        case .prioritise(let priority):
+            self.priority = priority
+            change(latest, .prioritise, &effects)
+        case .cancel, .stopReading: cancel(&effects)
+        // A paused transfer could never be resumed.
+        case .drop: if !isDetached || isPaused { cancel(&effects) }
+        case .awaitFinish(let waiter):
+            if case .finished = phase { effects.resumed.append(waiter) } else { waiters.append(waiter) }
+        case .awaitResponse(let waiter): readers.append(waiter)
+        case .awaitHead(let id, let waiter):
+            steps.append(StepWaiter(attempt: id, waiter: waiter, endsWithHead: true))
+        case .awaitEnd(let id, let waiter):
+            steps.append(StepWaiter(attempt: id, waiter: waiter, endsWithHead: false))
+        case .leave(let id): leave(id, &effects)
+        case .read:
+            change(latest, .stream, &effects)
+            // A step that waits for the end of a collected body must not keep the reader waiting.
+            resumeSteps(&effects) { !$0.endsWithHead }
+            start(&effects)
+        case .head(let id, let isFinal):
+            resumeSteps(&effects) { $0.attempt == id && $0.endsWithHead }
+            head(of: id, isFinal, &effects)
+        case .end(let id, let isFinal):
+            resumeSteps(&effects) { $0.attempt == id }
+            end(of: id, isFinal, &effects)
+        case .news: resumeReaders(&effects)
+        case .sent(let attempt): sent(attempt, &effects)
+        case .respond(let response, let attempt, let hasEnded): respond(response, attempt, hasEnded, &effects)
+        case .fail(let error): if case .awake = phase { finish(.failed(error), &effects) }
+        case .expire:
+            guard case .awake = phase else { break }
+            isExpired = true
+            effects.cancelsChain = true
+        }
+        return effects
+    }
+
+    private mutating func start(_ effects: inout Effects) {
+        guard case .idle(let planned) = phase else {
+            if isEndDue { effects.finishes = true }
+            return isEndDue = false
+        }
+        hasStarted = true
+        if let planned {
+            attempts = 1
+            change(planned, orders, &effects)
+            effects.start = planned
+        }
+        if let planned, !startsChain {
+            phase = .folded(planned)
+        } else {
+            phase = .awake
+            hasFirst = planned != nil
+            effects.runsChain = true
+        }
+    }
+
+    /// The orders for a new attempt.
+    private var orders: Order {
+        var orders: Order = []
+        if isPaused { orders.insert(.pause) }
+        if claim == .stream { orders.insert(.stream) }
+        if priority != plannedPriority { orders.insert(.prioritise) }
+        return orders
+    }
+
+    private func change(_ attempt: Attempt?, _ order: Order, _ effects: inout Effects) {
+        if case .finished = phase { return }
+        guard let attempt, !order.isEmpty else { return }
+        effects.changes = (attempt, order.union(effects.changes?.order ?? []))
+    }
+
+    private mutating func cancel(_ effects: inout Effects) {
+        switch phase {
+        case .finished: return
+        case .idle: finish(.cancelled, &effects)
+        case .folded(let attempt), .responded(let attempt, _): effects.cancel = attempt
+        case .awake:
+            effects.cancel = latest
+            effects.cancelsChain = true
+        }
+        isCancelled = true
+    }
+
+    private mutating func leave(_ id: UInt64, _ effects: inout Effects) {
+        // The end of the transfer resumes its reader.
+        if !readers.allSatisfy({ $0.id != id }) { return cancel(&effects) }
+        var left: Waiter?
+        waiters.removeAll { $0.id == id }.forEach { left = $0 }
+        if let left {
+            if !waiters.isEmpty || isDetached { return effects.withdrawn = left }
+            // No other task waits: cancel the transfer, and wait until it has ended before returning.
+            waiters.append(left)
+            cancel(&effects)
+        }
+    }
+
+    private mutating func head(of id: UInt64, _ isFinal: Bool, _ effects: inout Effects) {
+        guard case .folded(let attempt) = phase, attempt.id == id else { return }
+        if !isFinal { return wake(&effects) }
+        guard claim == .stream else { return }
+        phase = .responded(attempt, nil)
+        resumeReaders(&effects)
+    }
+
+    private mutating func end(of id: UInt64, _ isFinal: Bool, _ effects: inout Effects) {
+        switch phase {
+        case .folded(let attempt) where attempt.id == id:
+            if isFinal { return finish(.attempt(attempt, nil), &effects) }
+            isCancelled ? finish(.cancelled, &effects) : wake(&effects)
+        case .responded(let attempt, let response) where attempt.id == id:
+            finish(.attempt(attempt, response), &effects)
+        default: break
+        }
+    }
+
+    /// Runs the chain, whose first `send` takes the attempt.
+    private mutating func wake(_ effects: inout Effects) {
+        // A cancelled attempt ends soon, and its end finishes the transfer.
+        if isCancelled { return }
+        phase = .awake
+        hasFirst = true
+        effects.runsChain = true
+    }
+
+    private mutating func sent(_ attempt: Attempt, _ effects: inout Effects) {
+        attempts += 1
+        effects.start = attempt
+        effects.changes = orders.isEmpty ? nil : (attempt, orders)
+        guard case .awake = phase else { return }
+        latest = attempt
+        if isCancelled { effects.cancel = attempt }
+    }
+
+    private mutating func respond(
+        _ response: Response, _ attempt: Attempt?, _ hasEnded: Bool, _ effects: inout Effects
+    ) {
+        guard case .awake = phase else { return }
+        guard let attempt else { return finish(.made(response), &effects) }
+        latest = attempt
+        if hasEnded { return finish(.attempt(attempt, response), &effects) }
+        phase = .responded(attempt, response)
+        change(attempt, orders, &effects)
+        if isCancelled { effects.cancel = attempt }
+        resumeReaders(&effects)
+    }
+
+    private mutating func finish(_ finish: Finish, _ effects: inout Effects) {
+        phase = .finished(finish)
+        effects.finishes = true
+        if !waiters.isEmpty { effects.resumed.append(contentsOf: waiters.removeAll()) }
+        resumeReaders(&effects)
+    }
+
+    private mutating func resumeReaders(_ effects: inout Effects) {
+        if !readers.isEmpty { effects.resumed.append(contentsOf: readers.removeAll()) }
+    }
+
+    private mutating func resumeSteps(_ effects: inout Effects, where matches: (StepWaiter) -> Bool) {
+        if steps.isEmpty { return }
+        for step in steps where matches(step) { effects.resumed.append(step.waiter) }
+        steps.removeAll(where: matches)
+    }
+}

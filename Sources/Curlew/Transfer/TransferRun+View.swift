@@ -1,0 +1,133 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import CurlewSupport
+
+extension TransferRun {
+    /// The state of a transfer at one instant.
+    struct View: Sendable {
+        /// The state that users see.
+        let state: Lifecycle.State
+        /// How the transfer finished; nil while it runs.
+        let finish: Machine.Finish?
+        /// The outcome of the attempt that finished the transfer.
+        let outcome: EngineTransfer.Outcome?
+        /// The current or last attempt.
+        let latest: EngineTransfer?
+        /// The attempt of a transfer whose chain has not run.
+        fileprivate let first: Attempt?
+        /// The counters of that attempt.
+        let counters: Counters?
+        fileprivate let isDownload: Bool
+        fileprivate let cancellation: NetworkError
+
+        /// The error of a failed transfer; nil while it runs, and after a success.
+        var error: NetworkError? {
+            switch finish {
+            case .failed(let error)?: error
+            case .cancelled?: cancellation
+            case .attempt(_, nil)?: outcome?.failure.flatMap { first?.error($0, outcome) }
+            case .attempt(_, let response?)?: response.failure(outcome)
+            case .made?, nil: nil
+            }
+        }
+
+        /// The metrics of the attempt that delivered the response, or that failed last; nil before that.
+        var metrics: TransferMetrics? {
+            switch finish {
+            case nil: nil
+            case .attempt(_, nil)?: outcome.flatMap { first?.metrics($0) }
+            case .attempt(_, let response?)?, .made(let response)?: response.metrics
+            case .failed?, .cancelled?: latest?.outcome.map { TransferMetrics($0.metrics) }
+            }
+        }
+    }
+
+    /// The state of the transfer at this instant.
+    var view: View {
+        state.withLock { state in
+            let latest = state.machine.latest
+            let snapshot = latest?.snapshot
+            let attempts = state.machine.attempts
+            return View(
+                state: state.standing(snapshot?.state, isQueued: download?.isQueued == true),
+                finish: state.machine.finish, outcome: state.outcome, latest: latest, first: state.first,
+                counters: snapshot?.counters,
+                isDownload: download != nil,
+                cancellation: .cancelled(attempts == 0 ? .preparing : .validating, request))
+        }
+    }
+
+    /// The metrics of the attempt that delivered the response, or that failed last; nil before that.
+    var metrics: TransferMetrics? { view.metrics }
+
+    /// The error of a failed transfer whose body another reader has taken; nil while it runs, and after a success.
+    ///
+    /// A cancelled task gets `.cancelled`. When the transfer is cancelled, every task gets `.cancelled` at once, even
+    /// before the loop has processed the cancellation.
+    var failureOfTakenBody: NetworkError? {
+        let (readerError, isCancelled) = state.withLock { ($0.readerError, $0.machine.isCancelled) }
+        if let readerError, !readerError.isCancellation { return readerError }
+        let view = view
+        if let error = view.error ?? readerError { return error }
+        let isEnding = isCancelled && view.finish == nil
+        return Task.isCancelled || isEnding ? .cancelled(.receiving, request) : nil
+    }
+
+    // MARK: Progress
+
+    /// The progress of the current attempt or of the download; reading it does not start the transfer.
+    var currentProgress: TransferProgress { progress(of: view, rate: 0) }
+
+    /// Returns the progress in a state.
+    func progress(of view: View, rate: Double) -> TransferProgress {
+        var progress: TransferProgress
+        if let download {
+            progress = download.progress
+            progress.bytesPerSecond = rate
+            progress.elapsed = elapsed
+        } else if case .made(let response)? = view.finish {
+            let count: Int64 = if case .bytes(let data, _) = response.body.source { Int64(data.count) } else { 0 }
+            return TransferProgress(received: count, expectedToReceive: count, isFinished: true, elapsed: elapsed)
+        } else if let counters = view.counters {
+            progress = TransferProgress(counters, rate: rate)
+            progress.elapsed = reportedElapsed(at: counters)
+        } else {
+            progress = TransferProgress()
+        }
+        progress.isFinished = view.finish != nil && view.error == nil
+        return progress
+    }
+
+    /// Returns the time of the transfer at an attempt's counters; the reported time never decreases.
+    private func reportedElapsed(at counters: Counters) -> Duration {
+        let now = elapsed
+        return state.withLock { state in
+            guard state.startedAt > 0 else { return .zero }
+            // An attempt that does not run yet has no time of its own.
+            let isRunning = counters.at > state.startedAt
+            let time = isRunning ? .nanoseconds(Int64(clamping: counters.at - state.startedAt)) : now
+            state.reportedElapsed = max(state.reportedElapsed, time)
+            return state.reportedElapsed
+        }
+    }
+}
+
+extension TransferRun.State {
+    /// The state that users see.
+    ///
+    /// - Parameters:
+    ///   - engine: The state of the current or last attempt.
+    ///   - isQueued: Whether a download waits in its queue.
+    fileprivate func standing(_ engine: Lifecycle.State?, isQueued: Bool) -> Lifecycle.State {
+        switch machine.phase {
+        case .idle: return .idle
+        case .finished: return .finished
+        case .folded, .responded: return engine == .finished || engine == nil ? .running : engine ?? .running
+        case .awake:
+            if let engine, engine != .finished, engine != .idle { return engine }
+            return machine.isPaused ? .paused : isQueued ? .queued : .running
+        }
+    }
+}

@@ -1,0 +1,144 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewSupport
+
+/// The owner of a transfer, to which the engine reports.
+///
+/// The engine calls its sink outside all locks: on the loop, or on the thread that ends a transfer before its start. It
+/// releases the sink after the end.
+package protocol TransferSink: AnyObject, Sendable {
+    /// Whether the work of the sink has ended, so that the transfer has no effect any more.
+    var isFinished: Bool { get }
+
+    /// Called once when the final head has arrived, if the chain must see it or the sink wants every head.
+    ///
+    /// - Parameter isFinal: Whether the chain need not see the response.
+    func receivedHead(of transfer: EngineTransfer, isFinal: Bool)
+
+    /// Called when informational heads arrive for a stream, or progress is due.
+    func receivedNews(of transfer: EngineTransfer)
+
+    /// Called once for the end, after the observers of events and before any caller can see the outcome.
+    ///
+    /// - Returns: The waiting tasks to resume when the outcome is visible.
+    func ended(_ transfer: EngineTransfer, _ outcome: EngineTransfer.Outcome) -> SmallList<Waiter>
+}
+
+/// A task that waits for an end or another change.
+package struct Waiter: Sendable, Identifiable {
+    package let id: UInt64
+    private let continuation: UnsafeContinuation<Bool, Never>
+    /// Whether the task prefers an executor over the runtime's own thread pool.
+    let hasExecutor = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
+
+    package init(_ continuation: UnsafeContinuation<Bool, Never>, id: UInt64 = 0) {
+        self.id = id
+        self.continuation = continuation
+    }
+
+    /// Resumes the task.
+    ///
+    /// - Parameter isComplete: Whether the wait is over; false for a task that leaves before.
+    package func resume(_ isComplete: Bool = true) { continuation.resume(returning: isComplete) }
+}
+
+extension EngineTransfer {
+    // MARK: The sink, from any thread
+
+    /// Makes an object the sink of this transfer's reports.
+    ///
+    /// - Returns: False when the transfer has ended and its observers know that as the end of everything.
+    @discardableResult
+    package func attach(_ sink: any TransferSink) -> Bool {
+        shared.withLock { shared in
+            if shared.lifecycle.state == .finished { return !shared.endsTransfer }
+            shared.sink = sink
+            return true
+        }
+    }
+
+    /// The progress of a wait for the head or the end.
+    package enum ReportRequest: Sendable {
+        /// The head has arrived, or the outcome is visible.
+        case isKnown
+        /// The transfer is about to end; `ended()` returns soon.
+        case isEnding
+        /// The sink gets the report later.
+        case isPending
+    }
+
+    /// Requests a report of the head, also when it is final.
+    package func requestHead() -> ReportRequest {
+        shared.withLock { shared in
+            if shared.head != nil { return .isKnown }
+            shared.isHeadWanted = true
+            return shared.end
+        }
+    }
+
+    /// The progress of the wait for the end.
+    package var endRequest: ReportRequest { shared.withLock { $0.end } }
+
+    /// The first result of the transfer: its head, or the end of a transfer without a head or with a cancellation.
+    package enum FirstResult: Sendable {
+        case head(RawHead)
+        case ended(Outcome)
+    }
+
+    /// The first result of the transfer; nil before it.
+    package var firstResult: FirstResult? {
+        shared.withLock { shared in
+            guard let outcome = shared.outcome else { return shared.head.map { .head($0) } }
+            if let head = outcome.head, outcome.failure?.isCancellation != true { return .head(head) }
+            return .ended(outcome)
+        }
+    }
+
+    /// Makes the sink get reports of the progress, at most one in each interval.
+    package func reportProgress() {
+        let isRunning = shared.withLock { shared in
+            shared.isProgressWanted = true
+            return shared.outcome == nil && shared.lifecycle.state != .idle
+        }
+        if isRunning { loop.post(.adjust(self)) }
+    }
+
+    /// Removes and returns the informational heads that have arrived.
+    package func takeInformational() -> [RawHead] {
+        shared.withLock { shared in
+            defer { shared.informational = [] }
+            return shared.informational
+        }
+    }
+
+    /// Returns the progress if it is due and the head has not arrived.
+    package func takeProgressBeforeHead() -> Counters? {
+        shared.withLock { shared in
+            guard shared.isProgressDue, shared.head == nil else { return nil }
+            shared.isProgressDue = false
+            return shared.counters
+        }
+    }
+
+    /// Whether the body is delivered to a reader instead of being collected.
+    package var isStreamed: Bool { shared.withLock { !$0.collects } }
+
+    /// Whether the sink has ended its work without this transfer.
+    package var isLeftBehind: Bool { shared.withLock { $0.sink }?.isFinished == true }
+
+    /// Removes and returns the hold on the loop that a transfer has whose end is not final.
+    package func takeHold() -> LoopHold? {
+        shared.withLock { shared in
+            defer { shared.hold = nil }
+            return shared.hold
+        }
+    }
+}
+
+extension EngineTransfer.LockedState {
+    fileprivate var end: EngineTransfer.ReportRequest {
+        if outcome != nil { return .isKnown }
+        return lifecycle.state == .finished ? .isEnding : .isPending
+    }
+}
