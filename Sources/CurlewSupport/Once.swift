@@ -24,7 +24,12 @@ package struct Once<Value: Sendable>: ~Copyable, Sendable {
     @inlinable package init() {}
 
     @inlinable
-    deinit { Once.object(at: kept.load(ordering: .acquiring))?.release() }
+    deinit {
+        // `AnyObject`, because code that is not specialised would have to look up the type `Kept<Value>`.
+        if let object = UnsafeRawPointer(bitPattern: kept.load(ordering: .acquiring)) {
+            Unmanaged<AnyObject>.fromOpaque(object).release()
+        }
+    }
 
     @inlinable
     static func object(at address: UInt) -> Unmanaged<Kept>? {
