@@ -145,8 +145,10 @@ final class EasyHandle {
         }
         // Without TLS, libcurl reads as much as the buffer holds; with TLS, it reads one record at a time.
         let isBulk = transfer.loopState.collected == nil && !transfer.plan.isSecure
-        let limits = domain.transport.limits
-        let size = domain.transport.readSize(of: transfer, isBulk ? limits.bulkBuffer : limits.receiveBuffer)
+        // A copy of all limits would cost more than the rest of this function.
+        let transport = domain.transport
+        let buffer = isBulk ? transport.limits.bulkBuffer : transport.limits.receiveBuffer
+        let size = transport.readSize(of: transfer, buffer)
         // libcurl 7.88 rejects this option while it has a buffer. It keeps the buffer of a transfer that never
         // connected.
         if receiveBuffer != size, curlew_set_long(curl, CURLOPT_BUFFERSIZE, size) == CURLE_OK { receiveBuffer = size }
