@@ -109,6 +109,8 @@ final class EasyHandle {
         _ = curlew_set_long(curl, CURLOPT_BUFFERSIZE, receiveBuffer)
         _ = curlew_set_string(curl, CURLOPT_PROTOCOLS_STR, "http,https")
         _ = curlew_set_string(curl, CURLOPT_PROXY, "")
+        // Without a value, libcurl reads `no_proxy` of the environment for each request, although no proxy is set.
+        _ = curlew_set_string(curl, CURLOPT_NOPROXY, "")
         _ = curlew_set_long(curl, CURLOPT_NOPROGRESS, 1)
         _ = curlew_set_long(curl, CURLOPT_FOLLOWLOCATION, 0)
         _ = curlew_set_long(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
