@@ -29,6 +29,9 @@ package final class CurlTransport {
     @exclusivity(unchecked)
     #endif
     var origins: Origins
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var names = NameCache()
     #if !DEBUG
     @exclusivity(unchecked)
@@ -39,6 +42,9 @@ package final class CurlTransport {
     #endif
     var inUse: [EasyHandle] = []
     /// Handles that connect to a host with several addresses.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var connecting: [EasyHandle] = []
     #if !DEBUG
     @exclusivity(unchecked)
@@ -60,13 +66,25 @@ package final class CurlTransport {
     var limited: [EngineTransfer] = []
     var releaseAt = Monotonic.never
     /// Handles whose requests are sent again after a pause, and when the first pause ends.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var pausedRetries: [(handle: EasyHandle, until: UInt64)] = []
     var firstRetryAt = Monotonic.never
     /// Origins that can now run more transfers.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var grownOrigins: [Origin] = []
     /// Transfers without a slot, by their identifier.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var waiting: [UInt64: EngineTransfer] = [:]
     /// Transfers with a slot whose host name is being looked up.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var resolving: [UInt64: EngineTransfer] = [:]
     /// Origins with waiting transfers and possibly a free slot, ordered by their first waiting transfers.
     #if !DEBUG
@@ -93,6 +111,9 @@ package final class CurlTransport {
     var awaitsIdle = false
     /// The observer of all transfers.
     var observer: (any EngineObserver)?
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     private var closers: [UnsafeContinuation<Void, Never>] = []
     private var closeAt = Monotonic.never
 

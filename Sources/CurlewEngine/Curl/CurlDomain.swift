@@ -29,6 +29,9 @@ final class CurlDomain {
     let trust: TrustDomain
     /// The time at which libcurl has to be called without a socket event, on the monotonic clock.
     var deadline = Monotonic.never
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var active = 0
     /// The time at which a transfer last started in this domain, on the monotonic clock.
     var lastUsed: UInt64 = 0

@@ -41,6 +41,9 @@ final class Origin {
     /// The number of transfers that share one HTTP/2 connection before another one is opened.
     let streamsPerConnection: Int
     var unidentifiedUsers = 0
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var queue = PriorityQueue<EngineTransfer>()
     /// The number of transfers in the queue, without stale entries.
     var waiting = 0

@@ -142,6 +142,9 @@ package final class CollectedBody: @unchecked Sendable {
     @exclusivity(unchecked)
     #endif
     private var memory: UnsafeMutableRawPointer?
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     package private(set) var count = 0
     private var capacity = 0
 
