@@ -121,8 +121,7 @@ struct HeadCheck {
 
     private mutating func takeField(_ line: UnsafeRawBufferPointer, _ end: Int, frames: Bool) -> Verdict {
         if line[0] == 0x20 || line[0] == 0x09 { return takeFold(line, end) }
-        var colon = 0
-        while colon < end && HeadCheck.isToken(line[colon]) { colon += 1 }
+        let colon = HeadCheck.nameEnd(in: line, end)
         guard colon > 0, colon < end, line[colon] == 0x3A else { return HeadCheck.refuseName(line, colon, end) }
         hasField = true
         fields += 1
@@ -220,21 +219,51 @@ struct HeadCheck {
 
     // MARK: Bytes
 
-    /// Returns the first NUL or CR.
+    /// Returns the number of bytes before the first one that is no `tchar`, at most `end`.
+    private static func nameEnd(in line: UnsafeRawBufferPointer, _ end: Int) -> Int {
+        var index = 0
+        while index < end {
+            // Most names have letters and hyphens only, which are checked eight at once.
+            if index + 8 <= end {
+                let count = HeadCheck.letters(at: index, in: line)
+                index += count
+                if count == 8 { continue }
+            }
+            guard line[index] != 0x3A, isToken(line[index]) else { return index }
+            index += 1
+        }
+        return end
+    }
+
+    /// Returns the number of letters and hyphens before the first other byte, among eight bytes.
+    private static func letters(at index: Int, in line: UnsafeRawBufferPointer) -> Int {
+        let word = UInt64(littleEndian: line.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+        let low: UInt64 = 0x7F7F_7F7F_7F7F_7F7F
+        let lowerCase = (word | 0x2020_2020_2020_2020) & low
+        // The sums set the highest bit of a byte that is at least "a", that is beyond "z", and that is no hyphen.
+        let isNoLetter = ~(lowerCase &+ 0x1F1F_1F1F_1F1F_1F1F) | (lowerCase &+ 0x0505_0505_0505_0505)
+        let isNoHyphen = ((word ^ 0x2D2D_2D2D_2D2D_2D2D) & low) &+ low
+        return ((isNoLetter & isNoHyphen | word) & ~low).trailingZeroBitCount / 8
+    }
+
+    /// Returns the first NUL or CR; the bytes before `start` have neither.
     private static func control(in line: UnsafeRawBufferPointer, from start: Int, to end: Int) -> UInt8? {
         var index = start
-        // The loop checks eight bytes at once while all of them are at least 0x10.
-        while index + 8 <= end {
-            let word = line.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-            if (word &- 0x1010_1010_1010_1010) & ~word & 0x8080_8080_8080_8080 != 0 { break }
-            index += 8
-        }
+        while index + 8 <= end, !mayHaveControl(at: index, in: line) { index += 8 }
+        // The last eight bytes may overlap those that were checked before.
+        if index + 8 > end, end >= 8, !mayHaveControl(at: end - 8, in: line) { return nil }
         while index < end {
             let byte = line[index]
             if byte <= 0x0D && (byte == 0 || byte == 0x0D) { return byte }
             index += 1
         }
         return nil
+    }
+
+    /// Whether one of eight bytes is below 0x10.
+    private static func mayHaveControl(at index: Int, in line: UnsafeRawBufferPointer) -> Bool {
+        let word = line.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        return (word &- 0x1010_1010_1010_1010) & ~word & 0x8080_8080_8080_8080 != 0
     }
 
     /// Whether an HTTP/2 value begins or ends with a blank; libcurl itself writes one blank in front of the value.
