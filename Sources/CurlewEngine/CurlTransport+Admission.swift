@@ -212,7 +212,7 @@ extension CurlTransport {
         domain.lastUsed = now
         transfer.tell(.resolved)
         add(handle)
-        if transfer.loopState.handle != nil { scheduleSweep(transfer) }
+        if transfer.loopState.handle != nil { scheduleFirstSweep(transfer) }
     }
 
     /// Adds a handle to its multi handle; libcurl starts the transfer with the next call.

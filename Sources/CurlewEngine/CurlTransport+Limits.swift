@@ -22,6 +22,21 @@ extension CurlTransport {
         sweepAt = min(sweepAt, max(deadline(of: transfer).at, sweptAt &+ CurlTransport.sweepInterval))
     }
 
+    /// Schedules the sweep for a transfer that libcurl is about to start, without asking libcurl for its state.
+    ///
+    /// The limits of the head, of silence and of the rate cannot begin before now, so their lengths give a time before
+    /// the deadline. The sweep at that time determines the exact deadline.
+    func scheduleFirstSweep(_ transfer: EngineTransfer) {
+        var first = Monotonic.never
+        func look(at limit: UInt64?, since start: UInt64) { if let limit { first = min(first, start &+ limit) } }
+        look(at: transfer.plan.times.head, since: now)
+        look(at: transfer.plan.times.idle, since: now)
+        look(at: transfer.plan.times.minimumRate?.within, since: now)
+        look(at: transfer.plan.times.connect, since: transfer.loopState.connectingSince)
+        if let total = transfer.plan.times.total { look(at: total, since: transfer.startedAt) }
+        sweepAt = min(sweepAt, max(first, sweptAt &+ CurlTransport.sweepInterval))
+    }
+
     /// The minimum time between two sweeps, in nanoseconds, because each sweep checks all transfers.
     private static let sweepInterval: UInt64 = 5_000_000
 
