@@ -200,7 +200,7 @@ extension CurlTransport {
         }
         // With this fact, libcurl need not search all of its connections for an idle one.
         transfer.loopState.hasNoIdleConnection = isWithoutIdle
-        guard let handle = domain.takeHandle(), handle.apply(transfer, url: url, now: now) else {
+        guard let handle = domain.takeHandle(), handle.apply(transfer, url: url, on: self) else {
             return fail(transfer, .noResources(errno: ENOMEM), .preparing)
         }
         url.origin.count(-1, in: domain.number)

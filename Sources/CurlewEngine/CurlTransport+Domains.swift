@@ -19,8 +19,10 @@ extension CurlTransport {
             return make(for: trust).map { ($0, spreads(origin)) }
         }
         guard spreads(origin) else { return (first, false) }
+        if origin.idleConnections(in: first.number) > 0 { return (first, false) }
         var least = first
-        for domain in live.domains {
+        for index in live.domains.indices.dropFirst() {
+            let domain = live.domains[index]
             if origin.idleConnections(in: domain.number) > 0 { return (domain, false) }
             if domain.active < least.active { least = domain }
         }

@@ -33,7 +33,10 @@ extension CurlTransport {
         domain.active -= 1
         origin?.count(1, in: domain.number)
         let connection = transfer.loopState.connection
-        transfer.leaveConnection()
+        if let connection, let origin {
+            transfer.loopState.connection = nil
+            sockets.leave(connection, from: origin)
+        }
         leaveLimitQueue(transfer)
         transfer.loopState.handle = nil
         if let connection, let failure, !failure.isRequested { sockets.noteFailure(over: connection) }
@@ -218,7 +221,7 @@ extension CurlTransport {
         }
         handle.judge = nil
         let handle = renewed(handle)
-        guard handle.apply(transfer, url: url, now: now) else { return false }
+        guard handle.apply(transfer, url: url, on: self) else { return false }
         if pause > 0 {
             pausedRetries.append((handle, now &+ pause))
             firstRetryAt = min(firstRetryAt, now &+ pause)

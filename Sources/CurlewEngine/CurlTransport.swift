@@ -187,7 +187,7 @@ package final class CurlTransport {
     /// Handles due timers, ended transfers, arrived bytes and passed limits, in this order.
     func advance(now: UInt64) {
         wantsTurn = false
-        for domain in domains { domain?.fireIfDue(now: now) }
+        for number in domains.indices where isTimerDue(number, now) { domains[number]?.fireIfDue(now: now) }
         if !connecting.isEmpty { connecting.removeAll { !$0.keepConnecting() } }
         collectEnded()
         if !dirty.isEmpty { flush(now) }
@@ -202,9 +202,20 @@ package final class CurlTransport {
         if !ended.isEmpty { resumeEnded() }
     }
 
+    // Loops over domains use their numbers, because a loop over the array counts a reference to each domain.
+
+    private func isTimerDue(_ number: Int, _ now: UInt64) -> Bool {
+        if let domain = domains[number] { domain.deadline <= now } else { false }
+    }
+
+    private func isActive(_ number: Int) -> Bool {
+        if let domain = domains[number] { domain.active > 0 } else { false }
+    }
+
     private func collectEnded() {
-        for domain in domains {
-            guard let domain, domain.active > 0 else { continue }
+        for number in domains.indices where isActive(number) {
+            // The reference keeps a domain that is retired meanwhile.
+            guard let domain = domains[number] else { continue }
             var left: CInt = 0
             while let message = curl_multi_info_read(domain.multi, &left) {
                 guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
@@ -223,7 +234,7 @@ package final class CurlTransport {
     func timeout(now: UInt64) -> CInt {
         if wantsTurn || !pausedForTurn.isEmpty || !dirty.isEmpty { return 0 }
         var first = min(sweepAt, closeAt, deferredUntil, releaseAt, firstRetryAt, sockets.rearmAt, sockets.expireAt)
-        for domain in domains { if let domain, domain.deadline < first { first = domain.deadline } }
+        for number in domains.indices { if let domain = domains[number] { first = min(first, domain.deadline) } }
         guard first != Monotonic.never else { return -1 }
         return first <= now ? 0 : CInt(clamping: (first - now + 999_999) / 1_000_000)
     }

@@ -15,7 +15,7 @@ func setEngineCallbacks(on handle: EasyHandle) {
     curlew_set_prerequest(handle.curl, requestIsNext, Unmanaged.passUnretained(handle).toOpaque())
     // Connections outlive handles, so the callback that closes a socket gets the transport.
     _ = curlew_set_pointer(
-        handle.curl, CURLOPT_CLOSESOCKETDATA, Unmanaged.passUnretained(handle.domain.transport).toOpaque())
+        handle.curl, CURLOPT_CLOSESOCKETDATA, Unmanaged.passUnretained(handle.transport).toOpaque())
 }
 
 func setEngineCallbacks(on domain: CurlDomain) {
@@ -29,8 +29,11 @@ private func handle(_ context: UnsafeMutableRawPointer?) -> EasyHandle? {
 private func bodyArrived(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let bytes, let transfer = handle(context)?.transfer else { return 0 }
-    return transfer.receive(UnsafeRawPointer(bytes), size &* count) ? size &* count : 0
+    guard let bytes, let context else { return 0 }
+    let isReceived = Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { handle in
+        handle.transfer?.receive(UnsafeRawPointer(bytes), size &* count, handle.transport)
+    }
+    return isReceived == true ? size &* count : 0
 }
 
 private func headLineArrived(
@@ -63,15 +66,15 @@ private func socketOpened(
     // A handle without a transfer must not open a connection; it only joins an open one.
     guard let address, let handle = handle(context), handle.flushing == nil else { return -1 }
     let origin = handle.transfer?.loopState.origin
-    if let origin { handle.domain.transport.closeExcessIdle(for: origin, in: handle.domain) }
+    if let origin { handle.transport.closeExcessIdle(for: origin, in: handle.domain) }
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     if descriptor >= 0 {
         handle.prepare(descriptor, for: address, to: origin)
         if handle.opened.isEmpty, let name = handle.transfer?.loopState.name, name.addresses.count > 1 {
-            handle.domain.transport.connecting.append(handle)
+            handle.transport.connecting.append(handle)
         }
-        handle.opened.append(handle.domain.transport.sockets.opened(descriptor, to: origin, in: handle.domain.number))
+        handle.opened.append(handle.transport.sockets.opened(descriptor, to: origin, in: handle.domain.number))
     } else {
         handle.transfer?.noteSocketFailure(errno)
     }
@@ -85,7 +88,16 @@ private func requestIsNext(
     _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
     _ remotePort: CInt, _ localPort: CInt
 ) -> CInt {
-    guard let handle = handle(context) else { return CURL_PREREQFUNC_ABORT }
+    guard let context else { return CURL_PREREQFUNC_ABORT }
+    return Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { handle in
+        requestIsNext(handle, remote, local, remotePort, localPort)
+    }
+}
+
+private func requestIsNext(
+    _ handle: EasyHandle, _ remote: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
+    _ remotePort: CInt, _ localPort: CInt
+) -> CInt {
     let isIPv6 = local.map { strchr($0, CInt(UInt8(ascii: ":"))) != nil } ?? false
     guard let transfer = handle.transfer else {
         handle.joined(over: Origin.descriptorKey(port: Int(localPort), isIPv6: isIPv6))
@@ -96,24 +108,22 @@ private func requestIsNext(
         return CURL_PREREQFUNC_ABORT
     }
     transfer.loopState.sends += 1
-    let sockets = handle.domain.transport.sockets
+    let transport = handle.transport
+    let sockets = transport.sockets
     // For an HTTP/2 connection that has ended, libcurl 7.88 reports the same result as for a refused stream.
     let wasGood = transfer.loopState.connection.map { sockets.canOnlyBeRefused(oneOf: $0) } ?? false
     let wasShared = transfer.loopState.isShared
     let isReused = handle.opened.isEmpty
     if let origin = transfer.loopState.origin {
-        transfer.leaveConnection()
+        if transfer.loopState.connection != nil { transfer.leaveConnection() }
         let connection = sockets.join(origin, port: Int(localPort), isIPv6: isIPv6, opened: handle.opened)
         handle.forgetOpened(in: sockets)
         transfer.loopState.connection = connection
         transfer.loopState.isShared = sockets.version(of: connection) == .http2
         transfer.loopState.isStreamEnded = nil
-        if sockets.version(of: connection) != .http1 { handle.domain.transport.streams.expect(handle) }
-        if !isReused || transfer.loopState.opensConnection {
-            handle.domain.transport.recordConnection(transfer, to: origin)
-        }
+        if sockets.version(of: connection) != .http1 { transport.streams.expect(handle) }
+        if !isReused || transfer.loopState.opensConnection { transport.recordConnection(transfer, to: origin) }
     }
-    let transport = handle.domain.transport
     if transport.stopAfterConnecting(transfer, over: transfer.loopState.connection) { return CURL_PREREQFUNC_ABORT }
     if transfer.loopState.sends > 1 {
         guard prepareRepeat(handle, transfer, wasRefused: wasShared && wasGood) else { return CURL_PREREQFUNC_ABORT }
@@ -162,7 +172,7 @@ private func tlsContextMade(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ owner: UnsafeMutableRawPointer?
 ) -> CURLcode {
     guard let context, let handle = handle(owner), let transfer = handle.transfer else { return CURLE_SSL_CERTPROBLEM }
-    let tls = handle.domain.transport.limits.tls
+    let tls = handle.transport.limits.tls
     let judge = ConnectionJudge(
         domain: transfer.plan.trust, host: transfer.plan.host, port: transfer.plan.port, keyLog: tls.keyLog,
         sessionsEnd: handle.sessionsEnd)
@@ -175,8 +185,9 @@ private func socketChanged(
     _ socket: UnsafeMutableRawPointer?
 ) -> CInt {
     guard let context else { return 0 }
-    let domain = Unmanaged<CurlDomain>.fromOpaque(context).takeUnretainedValue()
-    domain.transport.sockets.watch(descriptor, what: what, domain: domain.number)
+    Unmanaged<CurlDomain>.fromOpaque(context)._withUnsafeGuaranteedRef { domain in
+        domain.sockets.watch(descriptor, what: what, domain: domain.number)
+    }
     if what == CURL_POLL_OUT || what == CURL_POLL_REMOVE,
         let transfer = handle(curlew_get_private(easy))?.transfer
     {
@@ -189,13 +200,13 @@ private func timerChanged(
     _ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ context: UnsafeMutableRawPointer?
 ) -> CInt {
     guard let context else { return 0 }
-    let domain = Unmanaged<CurlDomain>.fromOpaque(context).takeUnretainedValue()
     // The deadline is never early, because libcurl does not set the same timer twice.
-    domain.deadline =
+    let deadline: UInt64 =
         switch milliseconds {
         case ..<0: Monotonic.never
         case 0: 0
         default: Monotonic.now() &+ UInt64(milliseconds) &* 1_000_000
         }
+    Unmanaged<CurlDomain>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.deadline = deadline }
     return 0
 }

@@ -26,6 +26,7 @@ final class CurlDomain {
     let number: UInt32
     /// Safe because the transport owns its domains.
     unowned(unsafe) let transport: CurlTransport
+    let sockets: SocketTable
     let trust: TrustDomain
     /// The time at which libcurl has to be called without a socket event, on the monotonic clock.
     var deadline = Monotonic.never
@@ -41,6 +42,7 @@ final class CurlDomain {
     @exclusivity(unchecked)
     #endif
     private var idle: [EasyHandle] = []
+    private let mostIdle: Int
     /// The addresses that were given to libcurl's own cache, and the times at which they were given.
     private var givenAddresses: [ObjectIdentifier: (origin: Origin, name: ResolvedName, at: UInt64)] = [:]
 
@@ -51,6 +53,9 @@ final class CurlDomain {
         self.number = number
         self.trust = trust
         self.transport = transport
+        sockets = transport.sockets
+        let most = transport.limits.transfersPerHost / CurlTransport.domainsPerTrust
+        mostIdle = max(2 * CurlTransport.transfersPerDomain, most)
         curlew_close_wakeup_on_exec(multi)
         let configuration = transport.limits
         setEngineCallbacks(on: self)
@@ -91,8 +96,7 @@ final class CurlDomain {
         handle.forgetAddresses()
         // libcurl 7.88 counts the retries of a handle over its whole life, and fails the retry after the fifth.
         if handle.hasRetried { return }
-        let most = transport.limits.transfersPerHost / CurlTransport.domainsPerTrust
-        if idle.count < max(2 * CurlTransport.transfersPerDomain, most) { idle.append(handle) }
+        if idle.count < mostIdle { idle.append(handle) }
     }
 
     /// Calls libcurl if its timer is due; a call may set the timer to now again.

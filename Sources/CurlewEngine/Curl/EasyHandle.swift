@@ -20,6 +20,8 @@ final class EasyHandle {
     let curl: UnsafeMutableRawPointer
     /// A domain outlives its handles: it stores the idle ones, and ends those in use before it is freed.
     unowned(unsafe) let domain: CurlDomain
+    /// The transport of `domain`; safe because the transport owns its domains.
+    unowned(unsafe) let transport: CurlTransport
     /// The TLS sessions in use; the handle keeps them until it is freed, possibly after its domain.
     private var sessions: TLSSessions
     #if !DEBUG
@@ -82,7 +84,8 @@ final class EasyHandle {
         guard let curl = curl_easy_init() else { return nil }
         self.curl = curl
         self.domain = domain
-        clock = domain.transport.clock
+        transport = domain.transport
+        clock = transport.clock
         sessions = domain.live.sessions.first
         detail = .allocate(capacity: Int(CURL_ERROR_SIZE))
         detail.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -98,7 +101,7 @@ final class EasyHandle {
     }
 
     private func setConstants() {
-        let configuration = domain.transport.limits
+        let configuration = transport.limits
         setEngineCallbacks(on: self)
         _ = curlew_set_pointer(curl, CURLOPT_ERRORBUFFER, detail)
         _ = curlew_set_pointer(curl, CURLOPT_SHARE, sessions.share)
@@ -134,21 +137,22 @@ final class EasyHandle {
     /// Sets the options that differ from those of the last transfer.
     ///
     /// - Returns: False if libcurl is out of memory.
-    func apply(_ transfer: EngineTransfer, url: ParsedURL, now: UInt64) -> Bool {
+    func apply(_ transfer: EngineTransfer, url: ParsedURL, on transport: CurlTransport) -> Bool {
         var isFine = true
         func set(_ code: CURLcode) { if code != CURLE_OK { isFine = false } }
-        let usedBy = self.url?.origin
+        let now = transport.now
+        if url.origin.isSecure,
+            self.url?.origin !== url.origin || domain.live.sessions.areExpired(sessions, now: now)
+        {
+            set(useSessions(of: url.origin, now: now))
+        }
         if self.url !== url {
             set(curlew_set_pointer(curl, CURLOPT_CURLU, UnsafeRawPointer(url.handle)))
             self.url = url
         }
-        if url.origin.isSecure, usedBy !== url.origin || domain.live.sessions.areExpired(sessions, now: now) {
-            set(useSessions(of: url.origin, now: now))
-        }
         // Without TLS, libcurl reads as much as the buffer holds; with TLS, it reads one record at a time.
         let isBulk = transfer.loopState.collected == nil && !transfer.plan.isSecure
         // A copy of all limits would cost more than the rest of this function.
-        let transport = domain.transport
         let buffer = isBulk ? transport.limits.bulkBuffer : transport.limits.receiveBuffer
         let size = transport.readSize(of: transfer, buffer)
         // libcurl 7.88 rejects this option while it has a buffer. It keeps the buffer of a transfer that never
@@ -159,9 +163,7 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))
             self.lines = lines
         }
-        set(
-            applyConnection(transfer.plan, isFresh: transfer.loopState.isFresh, usesHTTP1: transfer.loopState.usesHTTP1)
-        )
+        set(applyConnection(transfer, on: transport))
         set(applyAddresses(transfer.loopState.name, url.origin, now))
         // The look-up has used a part of the connect timeout.
         let since = transfer.loopState.connectingSince
@@ -209,24 +211,25 @@ final class EasyHandle {
     }
 
     /// Selects the connections that may serve the transfer.
-    private func applyConnection(_ plan: borrowing TransferPlan, isFresh fresh: Bool, usesHTTP1: Bool) -> CURLcode {
+    private func applyConnection(_ transfer: EngineTransfer, on transport: CurlTransport) -> CURLcode {
         var code = CURLE_OK
         func set(_ option: CURLoption, _ value: Int) {
             let result = curlew_set_long(curl, option, value)
             if result != CURLE_OK { code = result }
         }
-        let version = domain.transport.limits.version
+        let version = transport.limits.version
         // Over TLS, libcurl waits for a connection in progress to find out whether it can be shared. Without TLS,
         // libcurl 7.88 would delay all other transfers until the first response of the host has ended, which may never
         // happen.
-        let sharesPlain = version == .http2PriorKnowledge && domain.transport.sharesPlainHTTP2
-        let exclusive = plan.ownsConnection || version == .http2PriorKnowledge && !plan.isSecure && !sharesPlain
-        let waits = (plan.isSecure || sharesPlain) && !exclusive
+        let sharesPlain = version == .http2PriorKnowledge && transport.sharesPlainHTTP2
+        let isSecure = transfer.plan.isSecure
+        let exclusive = transfer.plan.ownsConnection || version == .http2PriorKnowledge && !isSecure && !sharesPlain
+        let waits = (isSecure || sharesPlain) && !exclusive
         if waitsForShare != waits {
             set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
             waitsForShare = waits
         }
-        if isFresh != (fresh || exclusive) {
+        if isFresh != (transfer.loopState.isFresh || exclusive) {
             isFresh.toggle()
             set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
         }
@@ -236,7 +239,8 @@ final class EasyHandle {
         }
         // An exclusive connection uses HTTP/1.1 if it can choose, because other transfers could join an HTTP/2
         // connection.
-        let usedVersion = (exclusive || usesHTTP1) && version != .http2PriorKnowledge ? .http1Only : version
+        let usesHTTP1 = (exclusive || transfer.loopState.usesHTTP1) && version != .http2PriorKnowledge
+        let usedVersion = usesHTTP1 ? .http1Only : version
         if self.usedVersion != usedVersion {
             set(CURLOPT_HTTP_VERSION, usedVersion.option)
             self.usedVersion = usedVersion
@@ -257,7 +261,7 @@ final class EasyHandle {
 
     /// Sets the options of a new socket before it connects, and replaces the address according to the address order.
     func prepare(_ descriptor: CInt, for address: UnsafeMutablePointer<curl_sockaddr>, to origin: Origin?) {
-        let configuration = domain.transport.limits
+        let configuration = transport.limits
         if configuration.tcp != EngineConfiguration.TCP() {
             var options = configuration.tcp.options
             curlew_tcp_set(descriptor, &options)
@@ -288,7 +292,7 @@ final class EasyHandle {
             checkedSockets = 0
             return false
         }
-        guard checkedSockets != opened.count, !opened.contains(where: { domain.transport.sockets.wants($0.descriptor) })
+        guard checkedSockets != opened.count, !opened.contains(where: { transport.sockets.wants($0.descriptor) })
         else {
             return true
         }

@@ -40,7 +40,7 @@ extension EngineTransfer {
     private func judged(_ verdict: HeadCheck.Verdict, _ handle: EasyHandle) -> Bool {
         switch verdict {
         case .more: return true
-        case .end: return headEnded(handle, handle.domain.transport)
+        case .end: return headEnded(handle, handle.transport)
         case .refused(let why): return refuse(.invalidHead(why))
         }
     }

@@ -8,8 +8,7 @@ internal import CurlewSupport
 extension EngineTransfer {
     // MARK: Receiving the body (called by libcurl)
 
-    func receive(_ bytes: UnsafeRawPointer, _ count: Int) -> Bool {
-        guard let transport = loopState.handle?.domain.transport else { return false }
+    func receive(_ bytes: UnsafeRawPointer, _ count: Int, _ transport: CurlTransport) -> Bool {
         loopState.lastActivity = transport.now
         // libcurl treats some malformed status lines as a body.
         guard loopState.isHeadComplete else { return refuse(.invalidHead("it has no status line (RFC 9112 §4)")) }
