@@ -9,8 +9,19 @@ internal import CurlewEngine
 /// closed. Reading starts only when the request is sent on its connection, and never runs more than 512 KiB ahead of
 /// the peer.
 public struct RequestBody: Sendable {
-    /// The content; nil without a body.
-    let source: (any BodySource)?
+    private final class Content: Sendable {
+        let source: any BodySource
+
+        init(_ source: any BodySource) { self.source = source }
+    }
+
+    /// The content, which is an object because requests are copied often; nil without a body.
+    private let content: Content?
+
+    init(source: (any BodySource)?) { content = source.map { Content($0) } }
+
+    /// The source of the content; nil without a body.
+    var source: (any BodySource)? { content?.source }
 
     /// No body: nothing is sent, except `Content-Length: 0` with POST, PUT and PATCH (RFC 9110 §8.6).
     public static let none = RequestBody(source: nil)
@@ -83,10 +94,10 @@ public struct RequestBody: Sendable {
     /// Whether the body can be read only once and reading has begun, so that a request with it cannot be sent any more.
     ///
     /// For a descriptor this is false outside of its transfer and the interceptors of the transfer.
-    public var isConsumed: Bool { source?.isConsumed ?? false }
+    public var isConsumed: Bool { content?.source.isConsumed ?? false }
 
     /// Whether there is no body at all; a body of zero bytes is a body.
-    public var isNone: Bool { source == nil }
+    public var isNone: Bool { content == nil }
 }
 
 extension RequestBody {
@@ -96,11 +107,11 @@ extension RequestBody {
     /// Converts the body to the engine's upload type.
     /// - Throws: `SourceFailure` when the file or descriptor cannot be read.
     func upload() throws(SourceFailure) -> TransferPlan.Upload {
-        if let source { try source.upload() } else { .none }
+        if let content { try content.source.upload() } else { .none }
     }
 
     /// Whether the body refers to a descriptor that the caller owns.
-    var needsOwnDescriptor: Bool { source?.needsOwnDescriptor ?? false }
+    var needsOwnDescriptor: Bool { content?.source.needsOwnDescriptor ?? false }
 
     /// Returns the body with a duplicated descriptor, for a request that is sent later, or sent again before it was
     /// read.

@@ -12,7 +12,7 @@ extension Request {
     /// Checks everything but the URL.
     /// - Throws: The errors of ``validated()``.
     func validateParts() throws(NetworkError) {
-        guard method.isValid else {
+        guard method == .get || method.isValid else {
             throw refused(
                 .method, "The method “\(method.rawValue.escapingControls)” is not a token.",
                 hint: "A method consists of letters, digits and !#$%&'*+-.^_`|~ (RFC 9110 §5.6.2).")
@@ -60,12 +60,13 @@ extension Request {
                 .method, "The method “CONNECT” opens a tunnel and cannot be sent as a request.",
                 hint: "Use another method; Curlew opens no tunnels for requests.")
         }
+        if body.isNone { return }
         if let flaw = body.flaw { throw refused(.body, flaw.message, hint: flaw.hint) }
         if let length = body.length, length < 0 {
             throw refused(
                 .body, "The length of the body is negative.", hint: "Leave the length out when it is not known.")
         }
-        if method == .head || method == .trace, !body.isNone {
+        if method == .head || method == .trace {
             throw refused(
                 .body, "A \(method.rawValue) request has no body (RFC 9110 §9.3).",
                 hint: "Leave the body out, or use POST.")

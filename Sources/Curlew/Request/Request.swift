@@ -27,7 +27,12 @@ public struct Request: Sendable {
     /// The options that override the session's configuration for this request.
     public var options: Options
     /// The evaluator of the server's certificates; nil for the session's evaluator.
-    public var trust: (any TrustEvaluator)?
+    public var trust: (any TrustEvaluator)? {
+        get { ownTrust?.evaluator }
+        set { ownTrust = newValue.map { OwnTrust($0) } }
+    }
+    /// The evaluator as an object, because requests are copied often and most have none.
+    private var ownTrust: OwnTrust?
     /// Names of fields that the session's configuration must not add, because a redirect to another origin removed
     /// them.
     var withheld: [HeaderName] = []
@@ -37,6 +42,12 @@ public struct Request: Sendable {
     /// The interceptors of this request, outside of the session's interceptors, the first one outermost; empty unless
     /// given.
     public var interceptors: [any Interceptor] = []
+
+    private final class OwnTrust: Sendable {
+        let evaluator: any TrustEvaluator
+
+        init(_ evaluator: any TrustEvaluator) { self.evaluator = evaluator }
+    }
 
     /// Creates a request for a URL written as text.
     public init(

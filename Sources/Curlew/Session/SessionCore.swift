@@ -143,7 +143,7 @@ final class SessionCore: Sendable {
         let rule: String
         if configuration.tls.isRequired {
             rule = "The session sends no request without TLS (tls.isRequired)."
-        } else if !(request.trust ?? trust).allowsPlainHTTP(to: host) {
+        } else if !(request.trust?.allowsPlainHTTP(to: host) ?? trust.allowsPlainHTTP(to: host)) {
             rule = "The trust evaluator of the request does not allow \(host) without TLS."
         } else {
             return
@@ -163,7 +163,8 @@ final class SessionCore: Sendable {
     private func lines(for request: Request, expectsContinue: Bool, contentEncoding: String? = nil) -> HeaderLines {
         let decodes = decodes(request)
         // libcurl treats POST, PUT and PATCH as having a body, even an empty one.
-        let sends = !request.body.isNone || [.post, .put, .patch].contains(request.method)
+        let method = request.method
+        let sends = !request.body.isNone || method != .get && (method == .post || method == .put || method == .patch)
         if request.fields.isEmpty, request.withheld.isEmpty, contentEncoding == nil,
             decodes == (configuration.http.decompression == .automatic)
         {
