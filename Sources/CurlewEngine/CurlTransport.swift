@@ -249,17 +249,20 @@ package final class CurlTransport {
     }
 
     private func flush(_ now: UInt64) {
+        if dirty.count == 1 { return flush(dirty.removeLast(), now) }
         var batch: [EngineTransfer] = []
         swap(&batch, &dirty)
-        for transfer in batch {
-            transfer.loopState.isDirty = false
-            guard let handle = transfer.loopState.handle else { continue }
-            transfer.sendDeferredSentEvent()
-            transfer.publish(now)
-            if transfer.checkEarlyResponse() { end(handle, nil) }
-        }
+        for transfer in batch { flush(transfer, now) }
         batch.removeAll(keepingCapacity: true)
         if dirty.isEmpty { swap(&batch, &dirty) }
+    }
+
+    private func flush(_ transfer: EngineTransfer, _ now: UInt64) {
+        transfer.loopState.isDirty = false
+        guard let handle = transfer.loopState.handle else { return }
+        transfer.sendDeferredSentEvent()
+        transfer.publish(now)
+        if transfer.checkEarlyResponse() { end(handle, nil) }
     }
 
     /// Publishes a transfer's bytes and progress at `time`.

@@ -203,11 +203,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         var activity = LoopActivity()
         var turnStart = Monotonic.now()
         while true {
-            takeInbox(into: &batch, sleepingAllowed: false)
-            for record in batch { if execute(record, transport) { isStopping = true } }
-            // The batch is cleared at once, because a record keeps its transfer alive and the thread may sleep for
-            // long.
-            batch.removeAll(keepingCapacity: true)
+            if batch.isEmpty { takeInbox(into: &batch) }
+            if executeAll(&batch, transport) { isStopping = true }
             transport.advance(now: turnStart)
             transport.resumeIfIdle()
             if isStopping && transport.isIdle && exitIfEmpty(transport) { break }
@@ -216,7 +213,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             if now &- turnStart > configuration.slowTurn { onSlowTurn(now &- turnStart) }
             note(activity.update(isIdle: transport.isIdle, now: now))
             let timeout = activity.timeout(transport.timeout(now: now), now: now)
-            let sleeps = timeout != 0 && takeInbox(into: &batch, sleepingAllowed: true)
+            let sleeps = timeout != 0 && markAsleep()
             // Records posted meanwhile, mostly by this thread, are executed before the loop calls epoll again. The
             // clock does not advance meanwhile: a deadline counts as passed only after all bytes that have arrived were
             // read.
@@ -226,7 +223,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             }
             rounds = 0
             let count = curlew_epoll_wait(epoll, &ready, CInt(ready.count), sleeps ? timeout : 0)
-            if sleeps { inbox.withLock { $0.isAsleep = false } }
+            if sleeps { takeInbox(into: &batch) }
             turnStart = Monotonic.now()
             transport.beginTurn(now: turnStart)
             for index in 0..<Int(count) where ready[index].token != SocketTable.wakeToken {
@@ -246,16 +243,19 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    /// Takes the records of the inbox; with `sleepingAllowed` it only marks the loop asleep, if the inbox is empty.
-    @discardableResult
-    private func takeInbox(into batch: inout [Record], sleepingAllowed: Bool) -> Bool {
+    /// Takes the records of the inbox, and marks the loop awake.
+    private func takeInbox(into batch: inout [Record]) {
         inbox.withLock { inbox in
-            if sleepingAllowed {
-                inbox.isAsleep = inbox.records.isEmpty
-                return inbox.isAsleep
-            }
+            inbox.isAsleep = false
             swap(&inbox.records, &batch)
-            return false
+        }
+    }
+
+    /// Marks the loop asleep if the inbox is empty, and returns whether it is.
+    private func markAsleep() -> Bool {
+        inbox.withLock { inbox in
+            inbox.isAsleep = inbox.records.isEmpty
+            return inbox.isAsleep
         }
     }
 
@@ -276,6 +276,18 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         resumeIdleWaiters()
         for waiter in waiters { waiter.resume() }
         return true
+    }
+
+    /// Executes the records and clears the batch at once, because a record keeps its transfer alive and the thread may
+    /// sleep for long.
+    ///
+    /// Returns whether one of them ends the loop.
+    private func executeAll(_ batch: inout [Record], _ transport: CurlTransport) -> Bool {
+        if batch.count == 1 { return execute(batch.removeLast(), transport) }
+        var isStopping = false
+        for record in batch { if execute(record, transport) { isStopping = true } }
+        batch.removeAll(keepingCapacity: true)
+        return isStopping
     }
 
     /// Executes a record; returns true for the record that ends the loop.
