@@ -326,6 +326,7 @@ final class EasyHandle {
         switch transfer.upload {
         case .none:
             switch transfer.plan.method {
+            case "GET": (.get, "GET")
             case "HEAD": (.head, "HEAD")
             // RFC 9110 §8.6 requires Content-Length: 0 for methods that define a meaning for a body.
             case "POST", "PUT", "PATCH": (.fields(count: 0), "POST")
