@@ -32,7 +32,7 @@ final class Origin {
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    var descriptors: [Int: CInt] = [:]
+    var descriptors = DescriptorMap()
     /// Transfers that open a connection for others to share, and have not begun to send.
     var opening = 0
     /// Counts connections, for the round-robin order of addresses; it starts at a random number, because otherwise all

@@ -20,14 +20,12 @@ final class ParsedURL {
 
 /// The origins in use; each one stays at least as long as a parsed URL or a socket refers to it.
 struct Origins {
-    private struct Key: Hashable {
-        var host: String
-        var port: UInt16
-        var isSecure: Bool
-    }
-
+    /// All origins, sorted by port, scheme and host.
+    ///
+    /// A dictionary would make the first request of a program slower, as described for `DescriptorMap`.
+    ///
     /// The references are strong, because weak ones would make every use of an origin slower.
-    private var known: [Key: Origin] = [:]
+    private var known: [Origin] = []
     /// The number of origins at which unused ones are removed.
     private var most = 1024
     private let streamsPerConnection: Int
@@ -42,21 +40,39 @@ struct Origins {
     }
 
     private mutating func origin(of target: PlannedURL) -> Origin {
-        let key = Key(host: target.host, port: target.port, isSecure: target.isSecure)
-        if let origin = known[key] { return origin }
+        let index = index(of: target)
+        if index < known.count, Origins.isSame(known[index], target) { return known[index] }
         if known.count >= most { removeUnused() }
         let made = Origin(
             host: target.host, port: target.port, isSecure: target.isSecure,
             streamsPerConnection: streamsPerConnection)
-        known[key] = made
+        known.insert(made, at: self.index(of: target))
         return made
     }
 
-    private mutating func removeUnused() {
-        var kept: [Key: Origin] = [:]
-        while var entry = known.popFirst() {
-            if !isKnownUniquelyReferenced(&entry.value) { kept[entry.key] = entry.value }
+    /// Returns the index of the origin of a URL, or the index at which to insert it.
+    private func index(of target: PlannedURL) -> Int {
+        var (low, high) = (0, known.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if Origins.isBefore(known[middle], target) { low = middle + 1 } else { high = middle }
         }
+        return low
+    }
+
+    private static func isBefore(_ origin: Origin, _ target: PlannedURL) -> Bool {
+        if origin.port != target.port { return origin.port < target.port }
+        if origin.isSecure != target.isSecure { return target.isSecure }
+        return origin.host < target.host
+    }
+
+    private static func isSame(_ origin: Origin, _ target: PlannedURL) -> Bool {
+        origin.port == target.port && origin.isSecure == target.isSecure && origin.host == target.host
+    }
+
+    private mutating func removeUnused() {
+        var kept: [Origin] = []
+        for index in known.indices where !isKnownUniquelyReferenced(&known[index]) { kept.append(known[index]) }
         known = kept
         most = max(1024, 2 * kept.count)
     }

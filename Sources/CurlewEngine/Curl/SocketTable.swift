@@ -347,7 +347,7 @@ final class SocketTable {
     /// libcurl 7.88 treats an ended connection as good if a close_notify arrives first (RFC 8446 §6.1).
     func closeStale(of origin: Origin, after limit: UInt64) {
         var questions: [pollfd] = []
-        for descriptor in origin.descriptors.values {
+        for descriptor in origin.descriptors.descriptors {
             let entry = entries[Int(descriptor)]
             guard entry.version != .http2, isIdle(Int(descriptor)) else { continue }
             if now &- min(now, entry.idleSince) >= limit {
