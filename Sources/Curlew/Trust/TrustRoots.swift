@@ -12,9 +12,15 @@ public struct TrustRoots: Sendable {
         case system, only, systemAnd, systemOr
     }
 
+    private enum State {
+        case unloaded
+        case loaded(TrustStore)
+        case failed(TrustFailure)
+    }
+
     /// The loaded certificates, shared by all copies.
     private final class Loaded: Sendable {
-        let result = Lock<Result<TrustStore, TrustFailure>?>(nil)
+        let state = Lock(State.unloaded)
     }
 
     static let hint =
@@ -30,27 +36,29 @@ public struct TrustRoots: Sendable {
         self.kind = kind
         self.certificates = certificates
         digest = certificates.isEmpty ? [] : sha256(certificates.flatMap { sha256($0.der) })
-        loaded = TrustRoots.loaded(Key(kind: kind, digest: digest))
-    }
-
-    private struct Key: Hashable {
-        var kind: Kind
-        var digest: [UInt8]
+        loaded = TrustRoots.loaded(kind, digest)
     }
 
     private struct WeakLoaded {
+        var kind: Kind
+        var digest: [UInt8]
         weak var loaded: Loaded?
     }
 
     /// All loaded roots in use, so that equal roots are loaded once.
-    private static let all = Lock<[Key: WeakLoaded]>([:])
+    ///
+    /// An array, because a dictionary would make the first request of a program slower: the runtime would search all
+    /// its tables for the conformance of the key.
+    private static let all = Lock<[WeakLoaded]>([])
 
-    private static func loaded(_ key: Key) -> Loaded {
+    private static func loaded(_ kind: Kind, _ digest: [UInt8]) -> Loaded {
         all.withLock { all in
-            if let known = all[key]?.loaded { return known }
-            if all.count >= 64 { all = all.filter { $0.value.loaded != nil } }
+            for entry in all where entry.kind == kind && entry.digest == digest {
+                if let known = entry.loaded { return known }
+            }
+            all.removeAll { $0.loaded == nil }
             let made = Loaded()
-            all[key] = WeakLoaded(loaded: made)
+            all.append(WeakLoaded(kind: kind, digest: digest, loaded: made))
             return made
         }
     }
@@ -81,16 +89,19 @@ public struct TrustRoots: Sendable {
     func store() throws(TrustFailure) -> TrustStore { try result(retrying: false).get() }
 
     private func result(retrying: Bool) -> Result<TrustStore, TrustFailure> {
-        switch loaded.result.withLock({ $0 }) {
-        case .success(let store)?: return .success(store)
-        case .failure(let failure)? where !retrying: return .failure(failure)
+        switch loaded.state.withLock({ $0 }) {
+        case .loaded(let store): return .success(store)
+        case .failed(let failure) where !retrying: return .failure(failure)
         default: break
         }
         // Load outside of the lock, so that no handshake waits for the disk.
         let made = Result { () throws(TrustFailure) in try loadedStore() }
-        return loaded.result.withLock { result in
-            if case .success(let store)? = result { return .success(store) }
-            result = made
+        return loaded.state.withLock { state in
+            if case .loaded(let store) = state { return .success(store) }
+            switch made {
+            case .success(let store): state = .loaded(store)
+            case .failure(let failure): state = .failed(failure)
+            }
             return made
         }
     }
