@@ -23,6 +23,7 @@ struct HeadBuffer {
     var isEmpty: Bool { state.pointee.count == 0 }
 
     /// Appends a line; returns false if no memory is left.
+    @inline(__always)
     func append(_ line: UnsafeRawBufferPointer) -> Bool {
         guard let bytes = line.baseAddress else { return true }
         let count = state.pointee.count + line.count

@@ -11,6 +11,7 @@ extension EngineTransfer {
     /// Receives the next header line for the transfer that uses the handle.
     ///
     /// A response has many lines, so most of them are handled without a reference to the transfer.
+    @inline(__always)
     static func receiveHeadLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
         guard let loopState = handle.loopState else { return false }
         loopState.pointee.lastActivity = handle.clock.pointee

@@ -57,6 +57,7 @@ struct HeadCheck {
     }
 
     /// Validates the next line of a head, including its line end.
+    @inline(__always)
     mutating func take(_ line: UnsafeRawBufferPointer) -> Verdict {
         let end = HeadCheck.end(of: line)
         if status == 0 { return takeStatus(line, end) }
