@@ -75,7 +75,7 @@ extension CurlTransport {
     /// On a busy core each resumption costs a switch to another thread and back. From four ends on, one detached task
     /// resumes all callers, which costs one switch in total.
     func resumeEnded() {
-        if ended.count == 1 { return ended.removeLast().resumeAll() }
+        if ended.count == 1 { return ended.removeLast().resume() }
         if ended.count < 4 {
             for waiter in ended { waiter.resume() }
         } else {
