@@ -6,7 +6,7 @@ internal import CurlewSupport
 
 /// A deadline of a transfer.
 private enum Due {
-    case limit(TimeLimits.Kind)
+    case limit(TransferLimits.Kind)
     /// The transfer has waited too long for a slot.
     case queue
     /// The response is complete, and libcurl still sends the request body.
@@ -46,7 +46,7 @@ extension CurlTransport {
     private func deadline(of transfer: EngineTransfer) -> (at: UInt64, due: Due?) {
         var first: (at: UInt64, due: Due?) = (Monotonic.never, nil)
         func look(at time: UInt64, _ due: Due?) { if time < first.at { first = (time, due) } }
-        func consider(_ at: UInt64, _ limit: TimeLimits.Kind?) { look(at: at, limit.map(Due.limit)) }
+        func consider(_ at: UInt64, _ limit: TransferLimits.Kind?) { look(at: at, limit.map(Due.limit)) }
         if let total = transfer.plan.times.total { consider(transfer.startedAt &+ total, .total) }
         guard let handle = transfer.loopState.handle else {
             if transfer.loopState.hasSlot {

@@ -206,7 +206,7 @@ extension NetworkError {
         }
 
         private static func timedOut(
-            _ limit: TimeLimits.Kind, after nanoseconds: UInt64, of request: Request?
+            _ limit: TransferLimits.Kind, after nanoseconds: UInt64, of request: Request?
         ) -> Meaning {
             let (message, hint) = limit.explanation(.nanoseconds(Int64(clamping: nanoseconds)), of: request)
             return Meaning(.timedOut, message, hint: hint)

@@ -29,7 +29,7 @@ final class SessionCore: Sendable {
     private let decodingPolicy: DecodingPolicy
     /// The header lines of requests without fields of their own: without a body, with one, and with a large one.
     private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
-    private let defaultTimes: TimeLimits
+    private let defaultTimes: TransferLimits
     private let isHeadSet: Bool
     private let continueTime: UInt64
     private let refusal: NetworkError?
@@ -70,7 +70,7 @@ final class SessionCore: Sendable {
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: false),
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: true)
         )
-        defaultTimes = TimeLimits(configuration.timeouts)
+        defaultTimes = TransferLimits(configuration.timeouts)
         isHeadSet = configuration.timeouts.sets(.responseHead)
         continueTime = configuration.http.expectContinueTimeout.engineTime
         relay.attach(share.loop)
@@ -277,11 +277,11 @@ extension SessionCore {
         return Chain(request.interceptors + interceptors, around: builtIns)
     }
 
-    private func times(of request: Request) -> TimeLimits {
+    private func times(of request: Request) -> TransferLimits {
         guard let own = request.options.ownTimeouts else {
             return defaultTimes.applied(to: request, isHeadSet: isHeadSet)
         }
-        let times = TimeLimits(configuration.timeouts.merging(own))
+        let times = TransferLimits(configuration.timeouts.merging(own))
         return times.applied(to: request, isHeadSet: isHeadSet || own.sets(.responseHead))
     }
 

@@ -227,7 +227,7 @@ extension Timeouts: Codable {
 
 // MARK: For the engine
 
-extension TimeLimits {
+extension TransferLimits {
     init(_ timeouts: Timeouts) {
         self.init()
         connect = timeouts.connect.engineTime
@@ -242,7 +242,7 @@ extension TimeLimits {
     /// because some servers send the head together with the first event.
     ///
     /// - Parameter isHeadSet: Whether the request, its client or the session sets the limit of the head.
-    func applied(to request: Request, isHeadSet: Bool) -> TimeLimits {
+    func applied(to request: Request, isHeadSet: Bool) -> TransferLimits {
         guard !isHeadSet, let accept = request.fields[.accept], accept.lowercased().contains("text/event-stream") else {
             return self
         }
@@ -252,7 +252,7 @@ extension TimeLimits {
     }
 }
 
-extension TimeLimits.Kind {
+extension TransferLimits.Kind {
     /// Returns the message and the hint of the error for an exceeded limit.
     func explanation(_ length: Duration, of request: Request?) -> (message: String, hint: String) {
         func text(_ member: Timeouts.Name) -> String { NetworkError.limit(member, length, of: request) }

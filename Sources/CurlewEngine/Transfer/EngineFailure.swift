@@ -9,7 +9,7 @@ package struct EngineFailure: Error {
         case cancelled
         case closed
         /// A limit of the plan was exceeded; `after` is the limit in nanoseconds.
-        case timedOut(TimeLimits.Kind, after: UInt64)
+        case timedOut(TransferLimits.Kind, after: UInt64)
         /// No slot became free within the limit of the plan, in nanoseconds.
         ///
         /// `indirect` keeps `Reason` small: every transfer stores one.

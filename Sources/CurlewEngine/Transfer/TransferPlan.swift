@@ -47,7 +47,7 @@ package struct TransferPlan: ~Copyable, Sendable {
     /// The uncompressed body with its header lines, if `upload` is compressed and its source can be read again.
     package var alternative: Alternative?
     package var trust: TrustDomain
-    package var times = TimeLimits()
+    package var times = TransferLimits()
     package var bandwidth = Bandwidth()
     /// Nanoseconds that the server may take to respond to `Expect: 100-continue`; after that the body is sent anyway.
     package var continueTimeout: UInt64 = 1_000_000_000
@@ -88,7 +88,7 @@ package struct TransferPlan: ~Copyable, Sendable {
 
     /// Returns the length of a limit in nanoseconds, for the total counted from the start of the transfer; 0 without a
     /// limit.
-    func length(of limit: TimeLimits.Kind) -> UInt64 { times.length(of: limit, offset: offset) }
+    func length(of limit: TransferLimits.Kind) -> UInt64 { times.length(of: limit, offset: offset) }
 
     /// Whether the request is retried if a reused connection ends before a byte of the response.
     package var isRetriable: Bool { isIdempotent || resends }

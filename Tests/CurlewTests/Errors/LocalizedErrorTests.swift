@@ -70,7 +70,7 @@ struct LocalizedErrorTests {
                 connect: .seconds(1), responseHead: nil, idle: nil, total: nil, queue: nil, minimumRate: nil)))
     private static let timed = Request("https://h/", options: .timeout(.seconds(9)))
 
-    static let limits: [(TimeLimits.Kind, String)] = [
+    static let limits: [(TransferLimits.Kind, String)] = [
         (.connect, "No connection was made within 1.5 s (`@connect`@@)."),
         (.head, "No response head arrived within 1.5 s (`@responseHead`@@)."),
         (.idle, "No byte was sent or received for 1.5 s (`@idle`@@)."),

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The time limits of a transfer in nanoseconds; nil means no limit.
-package struct TimeLimits: Sendable {
+package struct TransferLimits: Sendable {
     package var connect: UInt64?
     /// From the last byte of the request to the end of the response's head.
     package var head: UInt64?
