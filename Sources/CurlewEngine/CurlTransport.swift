@@ -122,7 +122,7 @@ package final class CurlTransport {
         turnClock = .allocate(capacity: 1)
         turnClock.initialize(to: Monotonic.now())
         limits = loop.configuration
-        throttle = Throttle(limits.bandwidth)
+        throttle = limits.throttle
         origins = Origins(streamsPerConnection: limits.streamsPerConnection)
         sockets = SocketTable(
             epoll: epoll, idleLifetime: limits.idleLifetime, lifetime: limits.connectionLifetime)

@@ -43,8 +43,8 @@ package struct EngineConfiguration: Sendable {
     package var lowWater = 512 << 10
     /// Bytes libcurl reads at a time.
     package var receiveBuffer = 64 << 10
-    /// The bandwidth limit of all transfers together.
-    package var bandwidth = Bandwidth()
+    /// The bandwidth limit of all transfers together, with its buckets as they are at the start of the loop.
+    package var throttle = Throttle()
     /// Maximum bytes of a streamed body that one transfer receives in a turn before other transfers continue.
     package var turn = 8 << 20
     /// Nanoseconds after which a turn of the loop is reported as slow.

@@ -127,7 +127,7 @@ final class SessionCore: Sendable {
             priority: request.options.priority.rawValue, label: request.options.label)
         plan.fieldLimit = configuration.limits.responseFields
         plan.times = times(of: request)
-        if let limit = request.options.bandwidth { plan.bandwidth = Bandwidth(limit) }
+        if let limit = request.options.bandwidth { plan.throttle = Throttle(limit) }
         plan.continueTimeout = continueTime
         plan.expectsContinue = expectsContinue
         plan.ownsConnection = request.options.connection == .own

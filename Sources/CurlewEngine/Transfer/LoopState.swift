@@ -131,7 +131,7 @@ struct LoopState {
 
     init(_ plan: borrowing TransferPlan) {
         headLimit = plan.headLimit
-        if plan.bandwidth.isLimited { throttle = Throttle(plan.bandwidth) }
+        throttle = plan.throttle
     }
 
     var isFresh: Bool { needsFreshConnection || opensConnection || hasNoIdleConnection }

@@ -35,25 +35,15 @@ package struct TokenBucket: Sendable {
 }
 
 /// The two buckets of a transfer, or of all transfers of a loop.
-struct Throttle {
+package struct Throttle: Sendable {
     var sending: TokenBucket?
     var receiving: TokenBucket?
 
-    init(_ bandwidth: Bandwidth) {
-        sending = TokenBucket(rate: bandwidth.sending)
-        receiving = TokenBucket(rate: bandwidth.receiving)
-    }
-}
-
-/// Limits of body bytes per second in each direction; nil means no limit.
-package struct Bandwidth: Sendable {
-    package var sending: UInt64?
-    package var receiving: UInt64?
-
+    /// - Parameters:
+    ///   - sending: Bytes of bodies per second; nil for no limit.
+    ///   - receiving: Bytes of bodies per second; nil for no limit.
     package init(sending: UInt64? = nil, receiving: UInt64? = nil) {
-        self.sending = sending
-        self.receiving = receiving
+        self.sending = TokenBucket(rate: sending)
+        self.receiving = TokenBucket(rate: receiving)
     }
-
-    var isLimited: Bool { sending != nil || receiving != nil }
 }

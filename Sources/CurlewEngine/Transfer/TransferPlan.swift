@@ -48,7 +48,8 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var alternative: Alternative?
     package var trust: TrustDomain
     package var times = TransferLimits()
-    package var bandwidth = Bandwidth()
+    /// The bandwidth limit of the run, with its buckets as they are at the start; nil for no limit.
+    package var throttle: Throttle?
     /// Nanoseconds that the server may take to respond to `Expect: 100-continue`; after that the body is sent anyway.
     package var continueTimeout: UInt64 = 1_000_000_000
     /// Whether the body waits until the server has accepted it with status 100.

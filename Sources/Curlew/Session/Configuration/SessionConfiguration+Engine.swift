@@ -41,11 +41,11 @@ extension EngineConfiguration {
         highWater = Int(clamping: configuration.buffers.highWater.bytes)
         lowWater = Int(clamping: configuration.buffers.lowWater.bytes)
         receiveBuffer = Int(clamping: configuration.buffers.receive.bytes)
-        bandwidth = Bandwidth(configuration.limits.bandwidth)
+        throttle = Throttle(configuration.limits.bandwidth)
     }
 }
 
-extension Bandwidth {
+extension Throttle {
     init(_ limit: Request.BandwidthLimit) {
         self.init(
             sending: limit.upload.map { UInt64(clamping: $0.bytes) },
