@@ -253,7 +253,7 @@ extension CurlTransport {
             return EngineFailure(.noResources(errno: transfer.loopState.socketErrno), phase: .connecting)
         }
         if fault == .timedOut {
-            return EngineFailure(.timedOut(.connect, after: transfer.plan.length(of: .connect)), phase: phase)
+            return EngineFailure(.timedOut(.connect, after: transfer.plan.limits.length(of: .connect)), phase: phase)
         }
         if fault == .cannotConnect {
             let errno = CInt(curlew_get_long(handle.curl, CURLINFO_OS_ERRNO))

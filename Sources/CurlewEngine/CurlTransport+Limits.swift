@@ -47,13 +47,14 @@ extension CurlTransport {
         var first: (at: UInt64, due: Due?) = (Monotonic.never, nil)
         func look(at time: UInt64, _ due: Due?) { if time < first.at { first = (time, due) } }
         func consider(_ at: UInt64, _ limit: TransferLimits.Kind?) { look(at: at, limit.map(Due.limit)) }
-        if let total = transfer.plan.times.total { consider(transfer.startedAt &+ total, .total) }
+        let limits = transfer.plan.limits
+        if let total = transfer.plan.remainingTotal { consider(transfer.startedAt &+ total, .total) }
         guard let handle = transfer.loopState.handle else {
             if transfer.loopState.hasSlot {
-                if let connect = transfer.plan.times.connect {
+                if let connect = limits.connect {
                     consider(transfer.loopState.admittedAt &+ connect, .connect)
                 }
-            } else if let queue = transfer.plan.times.queue, transfer.loopState.isInQueue {
+            } else if let queue = limits.queue, transfer.loopState.isInQueue {
                 look(at: max(transfer.startedAt, transfer.loopState.inQueueSince) &+ queue, .queue)
             }
             return first
@@ -61,20 +62,20 @@ extension CurlTransport {
         if let time = pokeAt(transfer) { look(at: time, .silent) }
         if let answered = transfer.loopState.responseCompleteAt { look(at: answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
-        if !isConnected, let connect = transfer.plan.times.connect {
+        if !isConnected, let connect = limits.connect {
             // libcurl applies the timeout to connecting transfers, slightly earlier, but not to transfers that wait for
             // a shared connection.
             consider(transfer.loopState.connectingSince &+ connect &+ CurlTransport.grace, .connect)
         }
-        if let idle = transfer.plan.times.idle, !transfer.isHeldBack {
+        if let idle = limits.idle, !transfer.isHeldBack {
             // The idle timeout does not count before the connection is made; the connect timeout applies until then.
             consider((isConnected ? transfer.loopState.lastActivity : now) &+ idle, isConnected ? .idle : nil)
         }
-        if let minimumRate = transfer.plan.times.minimumRate, !transfer.isHeldBack {
+        if let minimumRate = limits.minimumRate, !transfer.isHeldBack {
             let since = isConnected ? measuredSince(transfer) : nil
             consider((since ?? now) &+ minimumRate.within, since == nil ? nil : .slow(bytes: minimumRate.bytes))
         }
-        if let head = transfer.plan.times.head, !transfer.loopState.isHeadComplete, !transfer.loopState.isUserPaused {
+        if let head = limits.head, !transfer.loopState.isHeadComplete, !transfer.loopState.isUserPaused {
             let sent = sendingEnded(handle, transfer)
             consider((sent ?? now) &+ head, sent == nil ? nil : .head)
         }
@@ -147,7 +148,7 @@ extension CurlTransport {
     private func measureRate(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
         let moved = moved(transfer)
         defer { (transfer.loopState.measuredAt, transfer.loopState.measured) = (now, moved) }
-        return moved - transfer.loopState.measured >= transfer.plan.times.minimumRate?.bytes ?? 0
+        return moved - transfer.loopState.measured >= transfer.plan.limits.minimumRate?.bytes ?? 0
     }
 
     /// Nanoseconds that libcurl has to notice a complete response before the engine ends the transfer itself.
@@ -199,12 +200,12 @@ extension CurlTransport {
                 if let origin = transfer.loopState.origin {
                     let known = reports[ObjectIdentifier(origin)] ?? report(on: origin)
                     reports[ObjectIdentifier(origin)] = known
-                    remove(transfer, .queueTimedOut(known, after: transfer.plan.times.queue ?? 0))
+                    remove(transfer, .queueTimedOut(known, after: transfer.plan.limits.queue ?? 0))
                 }
             case .limit(.slow) where measureRate(transfer, now): scheduleSweep(transfer)
             case .limit(.idle) where recordSent(transfer, now): scheduleSweep(transfer)
             case .limit(.head) where recordSent(transfer, now): scheduleSweep(transfer)
-            case .limit(let limit): remove(transfer, .timedOut(limit, after: transfer.plan.length(of: limit)))
+            case .limit(let limit): remove(transfer, .timedOut(limit, after: transfer.plan.limits.length(of: limit)))
             }
         }
         // One call per connection is enough: libcurl then checks all of its streams.

@@ -112,7 +112,7 @@ final class BodyDecoding: @unchecked Sendable {
         if standing.isCancelled || Task.isCancelled {
             throw NetworkError(.cancelled, phase: .decoding, "The transfer was cancelled.")
         }
-        guard let total = engine.plan.times.total else { return }
+        guard let total = engine.plan.remainingTotal else { return }
         let deadline = standing.startedAt &+ total
         guard standing.finishedAt.map({ $0 &+ spent }) ?? now >= deadline else { return }
         let length = Duration.nanoseconds(Int64(clamping: total &+ engine.plan.offset))

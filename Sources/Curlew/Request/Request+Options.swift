@@ -33,6 +33,8 @@ extension Request {
         }
         /// The timeouts, or nil when no member is set.
         var ownTimeouts: Timeouts? { box?.values.timeouts }
+        /// Whether the request has limits of its own, so that it does not share those of the session.
+        var setsLimits: Bool { box != nil && (ownTimeouts != nil || responseLimit != nil || bandwidth != nil) }
         /// How many decoded bytes of the response's body may be collected; nil for the session's limit.
         public var responseLimit: ByteCount? {
             get { box?.values.responseLimit }

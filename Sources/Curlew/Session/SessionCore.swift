@@ -29,9 +29,11 @@ final class SessionCore: Sendable {
     private let decodingPolicy: DecodingPolicy
     /// The header lines of requests without fields of their own: without a body, with one, and with a large one.
     private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
-    private let defaultTimes: TransferLimits
+    /// The limits of requests without limits of their own.
+    private let defaultLimits: SharedLimits
+    /// The same without a limit of the head, for event streams unless the session sets that limit.
+    private let eventStreamLimits: SharedLimits
     private let isHeadSet: Bool
-    private let continueTime: UInt64
     private let refusal: NetworkError?
 
     init(
@@ -70,9 +72,11 @@ final class SessionCore: Sendable {
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: false),
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: true)
         )
-        defaultTimes = TransferLimits(configuration.timeouts)
+        var limits = TransferLimits(configuration)
+        defaultLimits = SharedLimits(limits)
+        limits.head = nil
+        eventStreamLimits = SharedLimits(limits)
         isHeadSet = configuration.timeouts.sets(.responseHead)
-        continueTime = configuration.http.expectContinueTimeout.engineTime
         relay.attach(share.loop)
         do throws(NetworkError) {
             try configuration.validate()
@@ -122,13 +126,7 @@ final class SessionCore: Sendable {
             method: request.method.rawValue, target: target,
             lines: lines(for: request, expectsContinue: expectsContinue),
             upload: upload, trust: domains.domain(for: request.trust, host: target.isSecure ? target.host : nil),
-            collectLimit: Int(clamping: (request.options.responseLimit ?? configuration.limits.responseBody).bytes),
-            headLimit: Int(clamping: configuration.limits.responseHead.bytes),
-            priority: request.options.priority.rawValue, label: request.options.label)
-        plan.fieldLimit = configuration.limits.responseFields
-        plan.times = times(of: request)
-        if let limit = request.options.bandwidth { plan.throttle = Throttle(limit) }
-        plan.continueTimeout = continueTime
+            limits: limits(of: request), priority: request.options.priority.rawValue, label: request.options.label)
         plan.expectsContinue = expectsContinue
         plan.ownsConnection = request.options.connection == .own
         plan.resends = request.options.connection == .resending
@@ -277,12 +275,17 @@ extension SessionCore {
         return Chain(request.interceptors + interceptors, around: builtIns)
     }
 
-    private func times(of request: Request) -> TransferLimits {
-        guard let own = request.options.ownTimeouts else {
-            return defaultTimes.applied(to: request, isHeadSet: isHeadSet)
-        }
-        let times = TransferLimits(configuration.timeouts.merging(own))
-        return times.applied(to: request, isHeadSet: isHeadSet || own.sets(.responseHead))
+    private func limits(of request: Request) -> SharedLimits {
+        let common = isHeadSet || !request.acceptsEventStream ? defaultLimits : eventStreamLimits
+        return request.options.setsLimits ? ownLimits(of: request, common.values) : common
+    }
+
+    private func ownLimits(of request: Request, _ common: TransferLimits) -> SharedLimits {
+        var limits = common
+        if let timeouts = request.options.ownTimeouts { limits.merge(timeouts) }
+        if let size = request.options.responseLimit { limits.bodySize = Int(clamping: size.bytes) }
+        if let bandwidth = request.options.bandwidth { limits.throttle = Throttle(bandwidth) }
+        return SharedLimits(limits)
     }
 
     func totalTimeout(of request: Request) -> Duration? {
@@ -324,10 +327,7 @@ extension SessionCore {
         plan.continues = position.continues
         plan.interest = position.interest
         plan.isSaved = position.isSaved
-        if let total = plan.times.total {
-            guard total > position.offset else { throw .overdue(request, after: totalTimeout(of: request)) }
-            plan.times.total = total - position.offset
-        }
+        if plan.remainingTotal == 0 { throw .overdue(request, after: totalTimeout(of: request)) }
         return EngineTransfer(plan, on: share.loop)
     }
 }

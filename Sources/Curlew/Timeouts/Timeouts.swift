@@ -228,28 +228,31 @@ extension Timeouts: Codable {
 // MARK: For the engine
 
 extension TransferLimits {
-    init(_ timeouts: Timeouts) {
-        self.init()
-        connect = timeouts.connect.engineTime
-        head = timeouts.responseHead?.engineTime
-        idle = timeouts.idle?.engineTime
-        minimumRate = timeouts.minimumRate.map { (bytes: $0.bytes.bytes, within: $0.within.engineTime) }
-        queue = timeouts.queue?.engineTime
-        total = timeouts.total?.engineTime
-    }
-
-    /// Returns the limits for a request: a request for an event stream has no limit for the head unless one is set,
-    /// because some servers send the head together with the first event.
-    ///
-    /// - Parameter isHeadSet: Whether the request, its client or the session sets the limit of the head.
-    func applied(to request: Request, isHeadSet: Bool) -> TransferLimits {
-        guard !isHeadSet, let accept = request.fields[.accept], accept.lowercased().contains("text/event-stream") else {
-            return self
+    /// Replaces the limits whose members are set in `timeouts`.
+    mutating func merge(_ timeouts: Timeouts) {
+        if timeouts.sets(.connect) { connect = timeouts.connect.engineTime }
+        if timeouts.sets(.responseHead) { head = timeouts.responseHead?.engineTime }
+        if timeouts.sets(.idle) { idle = timeouts.idle?.engineTime }
+        if timeouts.sets(.minimumRate) {
+            minimumRate = timeouts.minimumRate.map { (bytes: $0.bytes.bytes, within: $0.within.engineTime) }
         }
-        var limits = self
-        limits.head = nil
-        return limits
+        if timeouts.sets(.queue) { queue = timeouts.queue?.engineTime }
+        if timeouts.sets(.total) { total = timeouts.total?.engineTime }
     }
+}
+
+extension Timeouts {
+    /// These timeouts with every member set: an unset member gets its default.
+    var withDefaults: Timeouts {
+        Timeouts(
+            connect: connect, responseHead: responseHead, idle: idle, total: total, queue: queue,
+            minimumRate: minimumRate)
+    }
+}
+
+extension Request {
+    /// Whether the request asks for an event stream; some servers send its head together with the first event.
+    var acceptsEventStream: Bool { fields[.accept]?.lowercased().contains("text/event-stream") == true }
 }
 
 extension TransferLimits.Kind {

@@ -87,7 +87,7 @@ final class Attempt: Sendable, Identifiable {
             if let collected = state.collected { return .encoded(collected) }
             if let decoding {
                 if let chunk = outcome.body?.takeChunk() {
-                    decoding.feed(whole: ByteChunk(chunk), limit: engine.plan.collectLimit)
+                    decoding.feed(whole: ByteChunk(chunk), limit: engine.plan.limits.bodySize)
                 }
                 let collected = CollectedDecoding(decoding)
                 state.collected = collected

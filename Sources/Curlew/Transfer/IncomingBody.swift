@@ -96,7 +96,7 @@ final class IncomingBody: Sendable {
         }
         // A body that is in memory already needs only the caller's limit.
         if case .bytes = source { return try await whole(upTo: limit, of: request).0 }
-        let most = origin.map { ByteCount(Int64($0.engine.plan.collectLimit)) } ?? .defaultBodyLimit
+        let most = origin.map { ByteCount(Int64($0.engine.plan.limits.bodySize)) } ?? .defaultBodyLimit
         return try await whole(upTo: min(limit ?? most, most), of: request).0
     }
 

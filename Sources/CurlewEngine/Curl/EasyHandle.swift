@@ -168,7 +168,7 @@ final class EasyHandle {
         // The look-up has used a part of the connect timeout.
         let since = transfer.loopState.connectingSince
         let spent = since < now ? now - since : 0
-        let left = transfer.plan.times.connect.map { max(1_000_000, $0 &- min(spent, $0)) }
+        let left = transfer.plan.limits.connect.map { max(1_000_000, $0 &- min(spent, $0)) }
         let timeout = left.map { Int(Int32(clamping: $0 / 1_000_000)) } ?? Int(Int32.max)
         if connectTimeout != timeout {
             set(curlew_set_long(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout))
@@ -178,7 +178,7 @@ final class EasyHandle {
             sendsAfterError = false
             set(curlew_set_long(curl, CURLOPT_KEEP_SENDING_ON_ERROR, 0))
         }
-        let patience = Int(Int32(clamping: max(1, transfer.plan.continueTimeout / 1_000_000)))
+        let patience = Int(Int32(clamping: max(1, transfer.plan.limits.continueTimeout / 1_000_000)))
         if continueTimeout != patience {
             set(curlew_set_long(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, patience))
             continueTimeout = patience

@@ -62,7 +62,7 @@ extension EngineTransfer {
         }
         handle.stopRecording()
         if loopState.hasInformational { loopState.finalHeadBeganAt = handle.clock.pointee }
-        loopState.check.fieldLimit = plan.fieldLimit
+        loopState.check.fieldLimit = plan.limits.fieldCount
         loopState.check.isHTTP2 = loop.configuration.version == .http2PriorKnowledge || loopState.tls?.http2 == true
     }
 

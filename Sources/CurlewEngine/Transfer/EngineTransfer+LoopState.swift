@@ -15,8 +15,8 @@ extension EngineTransfer {
         if loopState.counters.received == 0 && !bodyBegan() { return false }
         loopState.counters.received += Int64(count)
         if let collected = loopState.collected {
-            guard collected.count + count <= plan.collectLimit else {
-                loopState.abort = .bodyTooLarge(limit: plan.collectLimit)
+            guard collected.count + count <= plan.limits.bodySize else {
+                loopState.abort = .bodyTooLarge(limit: plan.limits.bodySize)
                 return false
             }
             guard collected.append(bytes, count) else {
@@ -39,8 +39,8 @@ extension EngineTransfer {
         let length = loopState.check.length ?? -1
         loopState.counters.expectedToReceive = length
         guard length > 0, let collected = loopState.collected else { return true }
-        guard length <= Int64(plan.collectLimit) else {
-            loopState.abort = .bodyTooLarge(limit: plan.collectLimit)
+        guard length <= Int64(plan.limits.bodySize) else {
+            loopState.abort = .bodyTooLarge(limit: plan.limits.bodySize)
             return false
         }
         collected.reserve(Int(clamping: length))

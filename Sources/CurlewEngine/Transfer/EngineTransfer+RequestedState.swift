@@ -135,7 +135,7 @@ extension EngineTransfer {
 
     /// Whether a bandwidth limit must count the bytes sent.
     private var isSendingThrottled: Bool {
-        loop.configuration.throttle.sending != nil || plan.throttle?.sending != nil
+        loop.configuration.throttle.sending != nil || plan.limits.throttle?.sending != nil
     }
 
     /// Stops sending `Expect`, because the server does not support it (417, RFC 9110 §15.5.18); returns false if it is

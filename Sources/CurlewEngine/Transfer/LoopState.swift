@@ -130,8 +130,8 @@ struct LoopState {
     var socketErrno: CInt = 0
 
     init(_ plan: borrowing TransferPlan) {
-        headLimit = plan.headLimit
-        throttle = plan.throttle
+        headLimit = plan.limits.headSize
+        throttle = plan.limits.throttle
     }
 
     var isFresh: Bool { needsFreshConnection || opensConnection || hasNoIdleConnection }

@@ -47,22 +47,14 @@ package struct TransferPlan: ~Copyable, Sendable {
     /// The uncompressed body with its header lines, if `upload` is compressed and its source can be read again.
     package var alternative: Alternative?
     package var trust: TrustDomain
-    package var times = TransferLimits()
-    /// The bandwidth limit of the run, with its buckets as they are at the start; nil for no limit.
-    package var throttle: Throttle?
-    /// Nanoseconds that the server may take to respond to `Expect: 100-continue`; after that the body is sent anyway.
-    package var continueTimeout: UInt64 = 1_000_000_000
+    /// The object with the limits, which runs share unless their requests have limits of their own.
+    package var sharedLimits: SharedLimits
     /// Whether the body waits until the server has accepted it with status 100.
     package var expectsContinue = false
     /// Whether no other transfer may use the connection, before or after this one.
     package var ownsConnection = false
     /// Whether the request is retried, with any method, if a reused connection ends before a byte of the response.
     package var resends = false
-    /// The maximum size of a collected body, in bytes.
-    package var collectLimit: Int
-    package var headLimit: Int
-    /// The maximum number of fields in heads and trailers together.
-    package var fieldLimit = 1000
     package var priority: Int
     /// Whether the run belongs to held work, so that the loop accepts it while it closes gracefully.
     package var continues = false
@@ -87,40 +79,38 @@ package struct TransferPlan: ~Copyable, Sendable {
     /// Whether sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2); false unless set.
     package var isIdempotent = false
 
-    /// Returns the length of a limit in nanoseconds, for the total counted from the start of the transfer; 0 without a
-    /// limit.
-    func length(of limit: TransferLimits.Kind) -> UInt64 { times.length(of: limit, offset: offset) }
+    /// The limits of the run.
+    package var limits: TransferLimits { sharedLimits.values }
+
+    /// The part of the total limit that is left at the start of the run, in nanoseconds; nil without a limit.
+    package var remainingTotal: UInt64? { limits.total.map { $0 - min($0, offset) } }
 
     /// Whether the request is retried if a reused connection ends before a byte of the response.
     package var isRetriable: Bool { isIdempotent || resends }
 
     package init(
         method: String, target: PlannedURL, lines: HeaderLines, upload: Upload, trust: TrustDomain,
-        collectLimit: Int = .max, headLimit: Int = 256 << 10,
-        priority: Int = 0, label: String? = nil
+        limits: SharedLimits, priority: Int = 0, label: String? = nil
     ) {
         self.method = method
         self.target = target
         self.lines = lines
         self.upload = upload
         self.trust = trust
-        self.collectLimit = collectLimit
-        self.headLimit = headLimit
+        sharedLimits = limits
         self.priority = priority
         self.label = label
     }
 }
 
 extension TransferPlan {
-    /// Creates a plan for a URL that is not used again.
+    /// Creates a plan without time limits, for a URL that is not used again.
     package init(
         method: String, url: String, host: String, port: UInt16, isSecure: Bool, lines: HeaderLines,
-        upload: Upload, trust: TrustDomain, collectLimit: Int = .max, headLimit: Int = 256 << 10,
-        priority: Int = 0, label: String? = nil
+        upload: Upload, trust: TrustDomain, priority: Int = 0, label: String? = nil
     ) {
         self.init(
             method: method, target: PlannedURL(url, host: host, port: port, isSecure: isSecure), lines: lines,
-            upload: upload, trust: trust, collectLimit: collectLimit, headLimit: headLimit, priority: priority,
-            label: label)
+            upload: upload, trust: trust, limits: SharedLimits(TransferLimits()), priority: priority, label: label)
     }
 }

@@ -213,7 +213,9 @@ struct EventTests {
             plan in
             plan.expectsContinue = true
             plan.lines = HeaderLines([("Expect", "100-continue")])
-            plan.continueTimeout = 1_000_000
+            var limits = TransferLimits()
+            limits.continueTimeout = 1_000_000
+            plan.sharedLimits = SharedLimits(limits)
         }
         let words = await run(transfer)
         #expect(words.filter { $0 == "restarted" }.count == 1)

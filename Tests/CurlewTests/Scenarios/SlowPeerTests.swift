@@ -109,14 +109,33 @@ struct SlowPeerTests {
         var request: Request = "http://localhost/"
         request.options.timeouts.responseHead = nil
         request.options.timeouts.connect = .seconds(2)
-        let times = try session.core.plan(for: request).times
-        #expect(times.total == 50_000_000_000 && times.idle == nil, "of the session")
-        #expect(times.head == nil && times.connect == 2_000_000_000, "of the request")
-        #expect(times.minimumRate?.bytes == 1024 && times.queue == nil, "the defaults")
+        let limits = try session.core.plan(for: request).limits
+        #expect(limits.total == 50_000_000_000 && limits.idle == nil, "of the session")
+        #expect(limits.head == nil && limits.connect == 2_000_000_000, "of the request")
+        #expect(limits.minimumRate?.bytes == 1024 && limits.queue == nil, "the defaults")
         let client = Client("http://localhost/", session: session).with { $0.options.timeouts.idle = .seconds(9) }
         let call = try client.request(for: Call(.get, "a", options: .timeout(.seconds(3))))
         #expect(call.options.timeouts == Timeouts(idle: .seconds(9), total: .seconds(3)))
-        #expect(try session.core.plan(for: call).times.idle == 9_000_000_000)
+        #expect(try session.core.plan(for: call).limits.idle == 9_000_000_000)
+    }
+
+    @Test func requestsWithoutLimitsOfTheirOwnShareThoseOfTheSession() throws {
+        let core = Session { $0.limits.responseHead = .kibibytes(3) }.core
+        func limits(_ change: (inout Request) -> Void = { _ in }) throws -> SharedLimits {
+            var request: Request = "http://localhost/"
+            change(&request)
+            return try core.plan(for: request).sharedLimits
+        }
+        let common = try limits()
+        #expect(try limits { $0.options.priority = .high } === common)
+        #expect(common.values.headSize == 3072 && common.values.throttle == nil)
+        let events = try limits { $0.fields[.accept] = "text/event-stream" }
+        #expect(try events !== common && limits { $0.fields[.accept] = "text/event-stream" } === events)
+        let own = try limits {
+            $0.options.responseLimit = .bytes(7)
+            $0.options.bandwidth = Request.BandwidthLimit(upload: .bytes(9))
+        }
+        #expect(own.values.bodySize == 7 && own.values.throttle != nil && own.values.headSize == 3072)
     }
 
     /// A client sends the Accept field of its serializer, so event sources have no default timeout of the head.
@@ -128,7 +147,7 @@ struct SlowPeerTests {
             var request = Request("http://localhost/")
             if let accept { request.fields[.accept] = accept }
             request.options.timeouts = timeouts ?? Timeouts()
-            return try core.plan(for: request).times.head
+            return try core.plan(for: request).limits.head
         }
         #expect(try head(nil, nil) == minute && head("text/plain", nil) == minute)
         #expect(try head("text/event-stream", nil) == nil && head("text/event-stream, */*", Timeouts()) == nil)
@@ -136,7 +155,7 @@ struct SlowPeerTests {
         #expect(try head("text/event-stream", Timeouts(responseHead: .seconds(5))) == 5_000_000_000)
         #expect(try head("text/event-stream", Timeouts(responseHead: .seconds(60))) == minute)
         #expect(try head(nil, Timeouts(responseHead: nil)) == nil)
-        #expect(try core.plan(for: Request("http://localhost/")).times.minimumRate?.bytes == 1024)
+        #expect(try core.plan(for: Request("http://localhost/")).limits.minimumRate?.bytes == 1024)
     }
 
     @Test(arguments: [

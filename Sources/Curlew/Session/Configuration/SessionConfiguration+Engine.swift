@@ -45,6 +45,18 @@ extension EngineConfiguration {
     }
 }
 
+extension TransferLimits {
+    /// Creates the limits of requests without limits of their own.
+    init(_ configuration: Session.Configuration) {
+        self.init()
+        merge(configuration.timeouts.withDefaults)
+        continueTimeout = configuration.http.expectContinueTimeout.engineTime
+        bodySize = Int(clamping: configuration.limits.responseBody.bytes)
+        headSize = Int(clamping: configuration.limits.responseHead.bytes)
+        fieldCount = configuration.limits.responseFields
+    }
+}
+
 extension Throttle {
     init(_ limit: Request.BandwidthLimit) {
         self.init(
