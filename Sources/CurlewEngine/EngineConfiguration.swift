@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewShims
 internal import CurlewSupport
 
 /// The settings of a loop, in plain values that never change after its creation.
@@ -8,19 +9,6 @@ package struct EngineConfiguration: Sendable {
     package enum Version: Sendable { case automatic, http1Only, http2PriorKnowledge }
 
     package enum AddressOrder: Sendable { case asResolved, shuffled, roundRobin }
-
-    /// Socket options; 0 keeps the system's default.
-    package struct TCP: Sendable, Equatable {
-        /// Seconds.
-        package var keepAliveIdle: Int32 = 0
-        package var keepAliveInterval: Int32 = 0
-        package var keepAliveCount: Int32 = 0
-        /// Milliseconds.
-        package var userTimeout: UInt32 = 0
-        package var fastOpen = false
-
-        package init() {}
-    }
 
     package var version = Version.automatic
     package var tls = TLS()
@@ -36,7 +24,8 @@ package struct EngineConfiguration: Sendable {
     package var staleAfter: UInt64 = 4_000_000_000
     /// Nanoseconds after which a connection is closed as soon as it is idle.
     package var connectionLifetime = Monotonic.never
-    package var tcp = TCP()
+    /// Socket options; 0 keeps the default of the system.
+    private(set) var tcp = curlew_tcp_options()
     package var addressOrder = AddressOrder.asResolved
     /// The number of buffered bytes of a streamed body at which the transfer pauses, and at which it resumes.
     package var highWater = 1 << 20
@@ -56,6 +45,21 @@ package struct EngineConfiguration: Sendable {
     package var resolver = Resolver.system
 
     package init() {}
+
+    /// Sets the options of sockets.
+    ///
+    /// - Parameters:
+    ///   - keepAlive: The probes on silent connections, in seconds; nil for no probes.
+    ///   - userTimeout: Milliseconds; nil for the default of the system.
+    ///   - fastOpen: Whether a request may be sent in the first packet of a connection.
+    package mutating func setTCP(
+        keepAlive: (idle: Int64, interval: Int64, count: Int)?, userTimeout: UInt64?, fastOpen: Bool
+    ) {
+        tcp = curlew_tcp_options(
+            keep_idle: CInt(clamping: keepAlive?.idle ?? 0), keep_interval: CInt(clamping: keepAlive?.interval ?? 0),
+            keep_count: CInt(clamping: keepAlive?.count ?? 0), user_timeout: CUnsignedInt(clamping: userTimeout ?? 0),
+            fast_open: fastOpen)
+    }
 
     /// Bytes that libcurl reads at a time for a body that is streamed without TLS.
     var bulkBuffer: Int { max(receiveBuffer, min(4 * min(receiveBuffer, 64 << 10), highWater)) }

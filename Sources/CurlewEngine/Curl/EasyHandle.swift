@@ -262,10 +262,8 @@ final class EasyHandle {
     /// Sets the options of a new socket before it connects, and replaces the address according to the address order.
     func prepare(_ descriptor: CInt, for address: UnsafeMutablePointer<curl_sockaddr>, to origin: Origin?) {
         let configuration = transport.limits
-        if configuration.tcp != EngineConfiguration.TCP() {
-            var options = configuration.tcp.options
-            curlew_tcp_set(descriptor, &options)
-        }
+        var options = configuration.tcp
+        curlew_tcp_set(descriptor, &options)
         guard configuration.addressOrder != .asResolved, let origin, let name = transfer?.loopState.name else { return }
         if opened.isEmpty {
             order = AddressOrder(name.addresses, configuration.addressOrder, turn: origin.turn)
@@ -391,13 +389,5 @@ extension EngineConfiguration.Version {
         case .http1Only: Int(CURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge: Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
         }
-    }
-}
-
-extension EngineConfiguration.TCP {
-    fileprivate var options: curlew_tcp_options {
-        curlew_tcp_options(
-            keep_idle: keepAliveIdle, keep_interval: keepAliveInterval, keep_count: keepAliveCount,
-            user_timeout: userTimeout, fast_open: fastOpen)
     }
 }

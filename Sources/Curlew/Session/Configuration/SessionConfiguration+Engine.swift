@@ -32,7 +32,12 @@ extension EngineConfiguration {
         streamsPerConnection = configuration.limits.streamsPerConnection
         idleLifetime = configuration.limits.idleConnectionLifetime.engineTime
         if let lifetime = configuration.limits.connectionLifetime { connectionLifetime = lifetime.engineTime }
-        tcp = TCP(configuration.tcp)
+        let tcp = configuration.tcp
+        setTCP(
+            keepAlive: tcp.keepAlive.map {
+                ($0.idle.asWait.components.seconds, $0.interval.asWait.components.seconds, $0.count)
+            },
+            userTimeout: tcp.userTimeout.map { $0.engineTime / 1_000_000 }, fastOpen: tcp.fastOpen)
         switch configuration.tcp.addressOrder {
         case .asResolved: addressOrder = .asResolved
         case .shuffled: addressOrder = .shuffled
@@ -62,18 +67,5 @@ extension Throttle {
         self.init(
             sending: limit.upload.map { UInt64(clamping: $0.bytes) },
             receiving: limit.download.map { UInt64(clamping: $0.bytes) })
-    }
-}
-
-extension EngineConfiguration.TCP {
-    fileprivate init(_ tcp: Session.Configuration.TCP) {
-        self.init()
-        if let keepAlive = tcp.keepAlive {
-            keepAliveIdle = Int32(clamping: keepAlive.idle.asWait.components.seconds)
-            keepAliveInterval = Int32(clamping: keepAlive.interval.asWait.components.seconds)
-            keepAliveCount = Int32(clamping: keepAlive.count)
-        }
-        if let timeout = tcp.userTimeout { userTimeout = UInt32(clamping: timeout.engineTime / 1_000_000) }
-        fastOpen = tcp.fastOpen
     }
 }
