@@ -6,9 +6,9 @@ internal import CurlewSupport
 
 /// The settings of a loop, in plain values that never change after its creation.
 package struct EngineConfiguration: Sendable {
-    package enum Version: Sendable { case automatic, http1Only, http2PriorKnowledge }
+    package enum Version: String, Sendable, CaseIterable { case automatic, http1Only, http2PriorKnowledge }
 
-    package enum AddressOrder: Sendable { case asResolved, shuffled, roundRobin }
+    package enum AddressOrder: String, Sendable, CaseIterable { case asResolved, shuffled, roundRobin }
 
     package var version = Version.automatic
     package var tls = TLS()

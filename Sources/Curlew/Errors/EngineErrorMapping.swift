@@ -275,19 +275,3 @@ extension NetworkError {
         }
     }
 }
-
-extension NetworkError.Phase {
-    init(_ phase: EngineFailure.Phase) {
-        self =
-            switch phase {
-            case .preparing: .preparing
-            case .queued: .queued
-            case .resolving: .resolving
-            case .connecting: .connecting
-            case .securing: .securing
-            case .sending: .sending
-            case .waiting: .waiting
-            case .receiving: .receiving
-            }
-    }
-}

@@ -87,13 +87,6 @@ extension PathMonitor.Path.Interface {
         name = link.name
         isRunning = link.isRunning
         hasAddress = link.hasAddress
-        kind =
-            switch link.kind {
-            case .loopback: .loopback
-            case .ethernet: .ethernet
-            case .wifi: .wifi
-            case .cellular: .cellular
-            case .other: .other
-            }
+        kind = PathMonitor.Path.Kind(sameAs: link.kind)
     }
 }

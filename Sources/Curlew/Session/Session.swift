@@ -146,7 +146,7 @@ public actor Session {
         (core.share.loop.transport?.snapshots ?? []).map { snapshot in
             Session.TransferSnapshot(
                 id: snapshot.id, kind: snapshot.isSaved ? .download : snapshot.hasBody ? .upload : .data,
-                state: Transfer<Void>.State(snapshot.state), label: snapshot.label,
+                state: Transfer<Void>.State(sameAs: snapshot.state), label: snapshot.label,
                 progress: TransferProgress(snapshot.counters, rate: 0))
         }
     }

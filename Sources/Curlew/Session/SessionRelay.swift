@@ -222,6 +222,6 @@ extension TransferEvent {
             url: snapshot.run.plan.url,
             attempt: snapshot.run.plan.ordinal,
             elapsed: .nanoseconds(Int64(clamping: snapshot.run.plan.offset)) + snapshot.counters.duration,
-            kind: .state(Transfer<Void>.State(snapshot.state)))
+            kind: .state(Transfer<Void>.State(sameAs: snapshot.state)))
     }
 }

@@ -3,7 +3,23 @@
 
 internal import CurlewEngine
 
-// Conversions from the engine's types to public types.
+// Conversions between the engine's types and public types.
+
+extension RawRepresentable where Self: CaseIterable {
+    /// Creates the case with the raw value that a case of another type has.
+    ///
+    /// The engine cannot import this module, so it has enums of its own with the cases of some public enums.
+    init<Other: RawRepresentable & CaseIterable>(sameAs other: Other) where Other.RawValue == RawValue {
+        guard let same = Self(rawValue: other.rawValue) else {
+            preconditionFailure("\(Self.self) has no case for \(other.rawValue)")
+        }
+        self = same
+    }
+}
+
+extension NetworkError.Phase {
+    init(_ phase: EngineFailure.Phase) { self = Self.allCases[phase.rawValue] }
+}
 
 extension Counters {
     var duration: Duration {

@@ -141,7 +141,7 @@ extension TransferRun {
     /// Returns an event with the current state; nil before the start.
     private func currentState(hasEnded: Bool) -> TransferEvent? {
         let now = hasEnded ? .finished : view.state
-        return now == .idle ? nil : event(.state(Transfer<Void>.State(now)))
+        return now == .idle ? nil : event(.state(Transfer<Void>.State(sameAs: now)))
     }
 
     /// Creates an event of the latest attempt.

@@ -68,7 +68,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     public var label: String? { run.request.options.label }
 
     /// The current state of the transfer.
-    public var state: State { State(run.view.state) }
+    public var state: State { State(sameAs: run.view.state) }
 
     var run: TransferRun { lifetime.run }
 
@@ -203,17 +203,4 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
 
     /// The metrics of the transfer; nil until it has finished, and when it never started.
     public var metrics: TransferMetrics? { run.metrics }
-}
-
-extension Transfer.State {
-    init(_ state: Lifecycle.State) {
-        self =
-            switch state {
-            case .idle: .idle
-            case .queued: .queued
-            case .running: .running
-            case .paused: .paused
-            case .finished: .finished
-            }
-    }
 }

@@ -9,7 +9,7 @@ internal import Glibc
 
 /// The machine's interfaces and its default route at one instant.
 package struct LinkState: Sendable, Hashable {
-    package enum Kind: Sendable, Hashable { case loopback, ethernet, wifi, cellular, other }
+    package enum Kind: String, Sendable, CaseIterable { case loopback, ethernet, wifi, cellular, other }
 
     package struct Link: Sendable, Hashable {
         package var name: String

@@ -6,7 +6,7 @@ internal import CurlewShims
 extension EngineConfiguration {
     /// The TLS settings of a loop, and their use: a new setting changes this file and the public configuration.
     package struct TLS: Sendable {
-        package enum Version: Sendable { case v1_2, v1_3 }
+        package enum Version: String, Sendable, CaseIterable { case v1_2 = "1.2", v1_3 = "1.3" }
 
         package var minimum = Version.v1_2
         package var maximum: Version?

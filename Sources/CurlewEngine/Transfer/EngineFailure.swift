@@ -76,8 +76,8 @@ package struct EngineFailure: Error {
         package var oldestLabel: String?
     }
 
-    /// The phase that the transfer had reached.
-    package enum Phase: Sendable {
+    /// The phase that the transfer had reached; its raw value is its position among the phases that users see.
+    package enum Phase: Int, Sendable, CaseIterable {
         case preparing, queued, resolving, connecting, securing, sending, waiting, receiving
     }
 

@@ -6,7 +6,7 @@
 /// idle → queued, finished · queued → running, finished · running → paused, finished · paused → running, finished ·
 /// finished is final.
 package struct Lifecycle: Sendable, Hashable {
-    package enum State: UInt8, Sendable, Hashable { case idle, queued, running, paused, finished }
+    package enum State: String, Sendable, CaseIterable { case idle, queued, running, paused, finished }
     package enum Event: Sendable { case start, admit, pause, resume, finish }
 
     package private(set) var state = State.idle

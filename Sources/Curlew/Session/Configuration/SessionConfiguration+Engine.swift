@@ -21,11 +21,7 @@ extension EngineConfiguration {
                 Dictionary(addresses.map { (HostName.key($0) ?? $0, $1) }, uniquingKeysWith: { first, _ in first }))
         tls = TLS(configuration.tls)
         tls.keyLog = configuration.tls.keyLogFile.map { KeyLog(path: $0, refused: keyLogRefused) }
-        switch configuration.http.version {
-        case .automatic: version = .automatic
-        case .http1Only: version = .http1Only
-        case .http2PriorKnowledge: version = .http2PriorKnowledge
-        }
+        version = Version(sameAs: configuration.http.version)
         connectionsPerHost = configuration.limits.connectionsPerHost
         connections = configuration.limits.connections
         transfersPerHost = configuration.limits.transfersPerHost
@@ -38,11 +34,7 @@ extension EngineConfiguration {
                 ($0.idle.asWait.components.seconds, $0.interval.asWait.components.seconds, $0.count)
             },
             userTimeout: tcp.userTimeout.map { $0.engineTime / 1_000_000 }, fastOpen: tcp.fastOpen)
-        switch configuration.tcp.addressOrder {
-        case .asResolved: addressOrder = .asResolved
-        case .shuffled: addressOrder = .shuffled
-        case .roundRobin: addressOrder = .roundRobin
-        }
+        addressOrder = AddressOrder(sameAs: tcp.addressOrder)
         highWater = Int(clamping: configuration.buffers.highWater.bytes)
         lowWater = Int(clamping: configuration.buffers.lowWater.bytes)
         receiveBuffer = Int(clamping: configuration.buffers.receive.bytes)

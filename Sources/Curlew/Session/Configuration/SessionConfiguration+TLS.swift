@@ -130,8 +130,8 @@ extension Session.Configuration.TLS: Codable {
 extension EngineConfiguration.TLS {
     init(_ tls: Session.Configuration.TLS) {
         self.init()
-        minimum = Version(tls.minimumVersion)
-        maximum = tls.maximumVersion.map { Version($0) }
+        minimum = Version(sameAs: tls.minimumVersion)
+        maximum = tls.maximumVersion.map { Version(sameAs: $0) }
         // Always exclude suites without authentication or encryption: a server without a certificate would escape all
         // trust evaluation.
         ciphers = tls.ciphers.map { "\($0):!aNULL:!eNULL" }
@@ -140,14 +140,5 @@ extension EngineConfiguration.TLS {
             tls.serverNames.map { (HostName.key($0) ?? $0, HostName.key($1) ?? $1) },
             uniquingKeysWith: { first, _ in first })
         negotiates = tls.negotiatesProtocol
-    }
-}
-
-extension EngineConfiguration.TLS.Version {
-    fileprivate init(_ version: Session.Configuration.TLS.Version) {
-        switch version {
-        case .v1_2: self = .v1_2
-        case .v1_3: self = .v1_3
-        }
     }
 }
