@@ -220,7 +220,7 @@ extension ProgressBoard.Sample {
     fileprivate init(_ transfer: TransferHandle) {
         let state: ProgressLine.State =
             switch transfer.state {
-            case .waiting: .waiting
+            case .idle, .queued: .waiting
             case .running: .running
             case .paused: .paused
             case .finished: .done

@@ -5,10 +5,6 @@ internal import CurlewEngine
 
 /// A reference to a transfer for displays: it shows the transfer's state, but does not keep an unused transfer alive.
 package struct TransferHandle: Sendable {
-    package enum State: Sendable {
-        case waiting, running, paused, finished
-    }
-
     private let run: TransferRun
 
     package init<Output>(_ transfer: Transfer<Output>) { run = transfer.run }
@@ -16,14 +12,7 @@ package struct TransferHandle: Sendable {
     /// The identifier of the transfer, as its events carry it.
     package var id: UInt64 { run.id }
 
-    package var state: State {
-        switch run.view.state {
-        case .idle, .queued: .waiting
-        case .running: .running
-        case .paused: .paused
-        case .finished: .finished
-        }
-    }
+    package var state: Transfer<Void>.State { Transfer.State(sameAs: run.view.state) }
 
     /// The progress of the current attempt; reading it does not start the transfer.
     package var progress: TransferProgress { run.currentProgress }
