@@ -138,6 +138,17 @@ struct SlowPeerTests {
         #expect(own.values.bodySize == 7 && own.values.throttle != nil && own.values.headSize == 3072)
     }
 
+    @Test func laterAttemptsGetTheRestOfTheTotalTimeout() throws {
+        let core = Session { $0.timeouts.total = .seconds(2) }.core
+        func rest(after offset: UInt64) throws -> UInt64? {
+            let position = AttemptPosition(id: 1, ordinal: 2, offset: offset, continues: true)
+            return try core.run(of: "http://localhost/", at: position).plan.remainingTotal
+        }
+        #expect(try rest(after: 0) == 2_000_000_000 && rest(after: 500_000_000) == 1_500_000_000)
+        let error = #expect(throws: NetworkError.self) { try rest(after: 2_000_000_000) }
+        #expect(error?.kind == .timedOut && error?.phase == .preparing)
+    }
+
     /// A client sends the Accept field of its serializer, so event sources have no default timeout of the head.
     @Test func eventStreamRequestsHaveNoDefaultHeadTimeout() throws {
         let session = Session()
