@@ -29,11 +29,11 @@ extension CurlTransport {
     func scheduleFirstSweep(_ transfer: EngineTransfer) {
         var first = Monotonic.never
         func look(at limit: UInt64?, since start: UInt64) { if let limit { first = min(first, start &+ limit) } }
-        look(at: transfer.plan.times.head, since: now)
-        look(at: transfer.plan.times.idle, since: now)
-        look(at: transfer.plan.times.minimumRate?.within, since: now)
-        look(at: transfer.plan.times.connect, since: transfer.loopState.connectingSince)
-        if let total = transfer.plan.times.total { look(at: total, since: transfer.startedAt) }
+        look(at: transfer.plan.limits.head, since: now)
+        look(at: transfer.plan.limits.idle, since: now)
+        look(at: transfer.plan.limits.minimumRate?.within, since: now)
+        look(at: transfer.plan.limits.connect, since: transfer.loopState.connectingSince)
+        if let total = transfer.plan.remainingTotal { look(at: total, since: transfer.startedAt) }
         sweepAt = min(sweepAt, max(first, sweptAt &+ CurlTransport.sweepInterval))
     }
 

@@ -142,7 +142,7 @@ struct SlowPeerTests {
         let core = Session { $0.timeouts.total = .seconds(2) }.core
         func rest(after offset: UInt64) throws -> UInt64? {
             let position = AttemptPosition(id: 1, ordinal: 2, offset: offset, continues: true)
-            return try core.run(of: "http://localhost/", at: position).plan.remainingTotal
+            return try core.engineTransfer(for: "http://localhost/", at: position).plan.remainingTotal
         }
         #expect(try rest(after: 0) == 2_000_000_000 && rest(after: 500_000_000) == 1_500_000_000)
         let error = #expect(throws: NetworkError.self) { try rest(after: 2_000_000_000) }
