@@ -59,9 +59,9 @@ struct Chain: Sendable {
 /// An interceptor whose work on the first attempt can be done without running it.
 ///
 /// The chain calls these functions in the order of its links instead of `intercept`, which may still run later with the
-/// same request; its first call of `next` then returns the attempt that was started without it. Therefore none of these
-/// functions has a side effect before the end, and `intercept` sends the same request as ``adapted(_:)`` returns. An
-/// interceptor that must wait, fail, or draw a random number before its first `next` is not interested but runs:
+/// same request; its first call of `next` then returns the attempt that was started without it. Therefore
+/// ``interest(in:)`` and ``adapted(_:)`` have no side effects, and `intercept` sends the request that ``adapted(_:)``
+/// returns. An interceptor that must wait, fail, or draw a random number before its first `next` cannot fold:
 /// ``interest(in:)`` returns nil.
 package protocol FoldableInterceptor: Interceptor {
     /// Returns the ends of the first attempt that the interceptor must see; nil when it must run from the start.

@@ -8,7 +8,7 @@ internal import CurlewSupport
 /// The body of a response in the chain of interceptors, from the connection or from an interceptor; it is read once.
 final class IncomingBody: Sendable {
     enum Source: Sendable {
-        /// What the attempt receives.
+        /// The bytes that the attempt receives.
         case wire(Attempt)
         case bytes(Data, trailers: HeaderFields)
         case pull(any ChunkSource)
@@ -67,7 +67,7 @@ final class IncomingBody: Sendable {
         if wasTaken { throw Task.isCancelled ? .cancelled(.receiving, request) : .takenBody(request) }
     }
 
-    /// The trailers of a body without an attempt, known at its end; nil if there are none.
+    /// The trailers of a body without an attempt, known at its end; nil without trailers.
     var trailers: HeaderFields? {
         switch source {
         case .wire: nil
@@ -78,7 +78,9 @@ final class IncomingBody: Sendable {
 
     /// The attempt of the body, if no reader has touched the body; nil otherwise.
     var untouched: Attempt? {
-        guard case .wire(let attempt) = source, !attempt.engine.isStreamed, !isTaken.withLock({ $0 }) else { return nil }
+        guard case .wire(let attempt) = source, !isTaken.withLock({ $0 }), !attempt.engine.isStreamed else {
+            return nil
+        }
         return attempt
     }
 

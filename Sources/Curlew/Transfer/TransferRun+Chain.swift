@@ -73,7 +73,8 @@ extension TransferRun {
         guard case .pull = response.body.source, !isStreamed else { return response }
         let limit = session.bodyLimit(of: request)
         let (data, trailers) = try await response.body.whole(upTo: limit, of: request)
-        return IncomingResponse(response.head, IncomingBody(data, trailers: trailers), response.request, response.attempt)
+        let body = IncomingBody(data, trailers: trailers)
+        return IncomingResponse(response.head, body, response.request, response.attempt)
     }
 
     private func respond(_ response: IncomingResponse) async {
@@ -258,7 +259,7 @@ extension TransferRun {
 }
 
 extension Interception {
-    /// What an interceptor does next.
+    /// A step that an interceptor takes next.
     enum Note {
         /// It waits before it sends the request again after an error.
         case waits(Duration, after: NetworkError)

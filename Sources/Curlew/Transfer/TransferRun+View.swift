@@ -19,7 +19,6 @@ extension TransferRun {
         fileprivate let first: Attempt?
         /// The counters of that attempt.
         let counters: Counters?
-        fileprivate let isDownload: Bool
         fileprivate let cancellation: NetworkError
 
         /// The error of a failed transfer; nil while it runs, and after a success.
@@ -54,7 +53,6 @@ extension TransferRun {
                 state: state.standing(snapshot?.state, isQueued: download?.isQueued == true),
                 finish: state.machine.finish, outcome: state.outcome, latest: latest, first: state.first,
                 counters: snapshot?.counters,
-                isDownload: download != nil,
                 cancellation: .cancelled(attempts == 0 ? .preparing : .validating, request))
         }
     }

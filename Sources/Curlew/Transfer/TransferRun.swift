@@ -119,17 +119,17 @@ final class TransferRun: Sendable {
     func on(_ input: Machine.Input) { follow(take(input)) { $0.resume() } }
 
     /// The effects of an input, with what else is needed to carry them out.
-    private struct Consequences {
+    struct Consequences {
         var effects: Machine.Effects
         let signal: Signal?
         let distributor: EventDistributor?
     }
 
-    private func take(_ input: Machine.Input, outcome: EngineTransfer.Outcome? = nil) -> Consequences {
+    func take(_ input: Machine.Input, outcome: EngineTransfer.Outcome? = nil) -> Consequences {
         state.withLock { take(input, outcome: outcome, &$0) }
     }
 
-    private func take(
+    func take(
         _ input: Machine.Input, outcome: EngineTransfer.Outcome?, _ state: inout State
     ) -> Consequences {
         let effects = state.machine.on(input)
@@ -162,7 +162,7 @@ final class TransferRun: Sendable {
     }
 
     /// Carries out effects without a lock: starts and cancellations, then events, then resumptions.
-    private func follow(_ consequences: consuming Consequences, resume: (Waiter) -> Void) {
+    func follow(_ consequences: consuming Consequences, resume: (Waiter) -> Void) {
         let effects = consequences.effects
         if let engine = effects.start {
             if let distributor = consequences.distributor { engine.watch(distributor) }
@@ -254,197 +254,6 @@ final class TransferRun: Sendable {
     /// Cancels the current attempt of a transfer that continues with another attempt.
     func dropAttempt() { state.withLock { $0.machine.latest }?.cancel() }
 
-    // MARK: The value
-
-    /// Returns the collected response; every call returns the same one.
-    ///
-    /// A cancelled task stops waiting if other tasks still wait, and cancels the transfer otherwise.
-    func response() async throws(NetworkError) -> Response<Data> {
-        try checkStart()
-        try claimValue()
-        start()
-        guard await waitUntilFinished() else { throw withdrawn }
-        return try await collected()
-    }
-
-    /// Waits until the transfer has finished; returns false when the task was cancelled while other tasks wait.
-    func waitUntilFinished() async -> Bool {
-        let id = EngineTransfer.nextID()
-        return await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                on(.awaitFinish(Waiter(continuation, id: id)))
-                // A cancellation before this point has found no waiter.
-                if Task.isCancelled { on(.leave(id)) }
-            }
-        } onCancel: {
-            on(.leave(id))
-        }
-    }
-
-    /// Waits until the transfer has finished or was never started, even if the waiting task is cancelled.
-    func waitUntilFinishedUncancelled() async {
-        _ = await withUnsafeContinuation { continuation in
-            if state.withLock({ $0.machine.hasStarted }) {
-                on(.awaitFinish(Waiter(continuation)))
-            } else {
-                continuation.resume(returning: true)
-            }
-        }
-    }
-
-    /// Returns the response of a transfer that has finished.
-    private func collected() async throws(NetworkError) -> Response<Data> {
-        let (finish, outcome, first) = state.withLock { ($0.machine.finish, $0.outcome, $0.first) }
-        switch finish {
-        case .attempt(_, nil)?:
-            guard let first, let outcome else { throw .headless(request) }
-            return try await first.collected(outcome)
-        case .attempt(_, let response?)?:
-            if let error = response.failure(outcome) { throw error }
-            guard let outcome, let attempt = response.body.untouched else { return try response.inMemory() }
-            var collected = try await attempt.collected(outcome)
-            collected.head = response.head
-            return collected
-        case .made(let response)?: return try response.inMemory()
-        case .failed(let error)?: throw error
-        case .cancelled?, nil: throw cancellation
-        }
-    }
-
-    /// The error of a transfer that was cancelled before its start, or between two attempts.
-    var cancellation: NetworkError { .cancelled(attempts == 0 ? .preparing : .validating, request) }
-
-    /// The error for a task that stops waiting while other tasks continue to wait.
-    private var withdrawn: NetworkError {
-        guard attempts > 0, let now = state.withLock({ $0.machine.latest })?.snapshot else {
-            return .cancelled(.preparing, request)
-        }
-        let phase: EngineFailure.Phase = now.counters.received > 0 ? .receiving : .waiting
-        return NetworkError(
-            EngineFailure(.cancelled, phase: now.state == .queued ? .queued : phase), request: request,
-            duration: elapsed)
-    }
-
-    /// Claims the body for `value`, so that it is collected.
-    ///
-    /// - Throws: An error when a stream has taken the body.
-    private func claimValue() throws(NetworkError) {
-        let hasClaim = state.withLock { $0.machine.claimValue() }
-        if hasClaim || download != nil { return }
-        if let error = failureOfTakenBody { throw error }
-        throw NetworkError(
-            invalid: .usage, "A stream has taken the body, so the transfer has no value.",
-            hint: "Await the value or iterate the stream, not both.", request: request, phase: .receiving)
-    }
-
-    /// Throws if the transfer was refused, or the task was cancelled before the transfer was started.
-    func checkStart() throws(NetworkError) {
-        if let error = state.withLock({ $0.machine.refusal }) {
-            start()
-            throw error
-        }
-        if Task.isCancelled && state.withLock({ !$0.machine.hasStarted }) { throw .cancelled(.preparing, request) }
-    }
-
-    // MARK: The stream
-
-    /// What the reader of the stream gets before the body.
-    enum Opening {
-        case element(TransferElement)
-        case response(IncomingResponse)
-    }
-
-    /// Claims the body for a stream and starts the transfer.
-    ///
-    /// - Throws: An error when the body has another reader, or its value is awaited.
-    func claimStream(withProgress: Bool) throws(NetworkError) {
-        try checkStart()
-        if download != nil { return on(.start(detaches: false)) }
-        let hasClaim = state.withLock { state in
-            guard state.machine.claimStream() else { return false }
-            state.wantsProgress = withProgress
-            return true
-        }
-        guard hasClaim else {
-            if let error = failureOfTakenBody, error.isCancellation { throw error }
-            throw NetworkError(
-                invalid: .usage, "The body already has a reader.",
-                hint: "A body is read once: by one stream, or by awaiting the value.", request: request,
-                phase: .receiving)
-        }
-        if withProgress { reportProgress() }
-        on(.read)
-    }
-
-    /// Returns the next element before the body, or the response.
-    ///
-    /// A cancelled task cancels the transfer, and gets the resulting error.
-    func nextOpening() async throws(NetworkError) -> Opening {
-        while true {
-            let (element, seen) = state.withLock { ($0.takePreview(), $0.previews) }
-            if let element { return .element(element) }
-            if let copy = download?.copy { return .response(copy) }
-            if takeLateInformation() { continue }
-            if let response = try takeResponse() { return .response(response) }
-            let id = EngineTransfer.nextID()
-            _ = await withTaskCancellationHandler {
-                await withUnsafeContinuation { continuation in
-                    let isWaiting = state.withLock { state in
-                        guard state.previews == seen, !state.machine.hasResponse else { return false }
-                        _ = state.machine.on(.awaitResponse(Waiter(continuation, id: id)))
-                        return true
-                    }
-                    if !isWaiting { return continuation.resume(returning: true) }
-                    if Task.isCancelled { on(.leave(id)) }
-                }
-            } onCancel: {
-                on(.leave(id))
-            }
-        }
-    }
-
-    /// Adds informational heads that had arrived before the stream was claimed to the elements before the response.
-    ///
-    /// - Returns: Whether there are any.
-    private func takeLateInformation() -> Bool {
-        state.withLock { state in
-            guard state.machine.hasResponse, let latest = state.machine.latest else { return false }
-            state.preview += latest.takeInformation()
-            return !state.preview.isEmpty
-        }
-    }
-
-    /// Returns the response, whose body belongs to the reader from now on; nil before the response.
-    private func takeResponse() throws(NetworkError) -> IncomingResponse? {
-        let (phase, first) = state.withLock { state in
-            defer { if state.machine.hasResponse { state.machine.replaceResponse { $0.withoutBody() } } }
-            return (state.machine.phase, state.first)
-        }
-        switch phase {
-        case .idle, .folded, .awake: return nil
-        case .responded(_, let response?), .finished(.attempt(_, let response?)), .finished(.made(let response)):
-            return response
-        case .responded(let engine, nil), .finished(.attempt(let engine, nil)):
-            if let first, case .head(let raw)? = engine.firstResult { return first.response(raw) }
-            throw view.error ?? .headless(request)
-        case .finished(.failed(let error)): throw error
-        case .finished(.cancelled): throw cancellation
-        }
-    }
-
-    /// Records that the reader of the stream stops before the end of the body, which cancels the transfer.
-    func stopReading() {
-        // A download's file may have other readers; do not cancel it.
-        if download != nil { return }
-        recordReaderError(.cancelled(.receiving, request))
-        on(.stopReading)
-    }
-
-    /// Records the error that stopped the reader of the stream before the end of the body.
-    func recordReaderError(_ error: NetworkError) {
-        if download == nil { state.withLock { $0.readerError = error } }
-    }
-
     // MARK: Changes
 
     /// Makes the attempts report their progress to the run.
@@ -475,36 +284,6 @@ final class TransferRun: Sendable {
     }
 }
 
-// MARK: Reports of the engine
-
-extension TransferRun: TransferSink {
-    var isFinished: Bool { state.withLock { $0.machine.finish != nil } }
-
-    func receivedHead(of transfer: EngineTransfer, isFinal: Bool) { on(.head(transfer.id, isFinal: isFinal)) }
-
-    func receivedNews(of transfer: EngineTransfer) {
-        let consequences = state.withLock { state in
-            defer { state.previews += 1 }
-            guard state.machine.claim == .stream, state.machine.latest === transfer else {
-                return take(.news, outcome: nil, &state)
-            }
-            let room = max(EngineTransfer.informationalKept - state.preview.count, 0)
-            state.preview += transfer.takeInformation().prefix(room)
-            if state.wantsProgress, let counters = transfer.takeProgressBeforeHead() {
-                state.setProgress(counters, of: transfer)
-            }
-            return take(.news, outcome: nil, &state)
-        }
-        follow(consequences) { $0.resume() }
-    }
-
-    func ended(_ transfer: EngineTransfer, _ outcome: EngineTransfer.Outcome) -> SmallList<Waiter> {
-        var resumed = SmallList<Waiter>()
-        follow(take(.end(transfer.id, isFinal: outcome.isFinal), outcome: outcome)) { resumed.append($0) }
-        return resumed
-    }
-}
-
 extension TransferRun.State {
     /// Removes and returns the attempt that was started before the chain, at the first call of the chain.
     mutating func takeFirst() -> Attempt? {
@@ -531,24 +310,6 @@ extension TransferRun.State {
         if order.contains(.resume) { engine.resume() }
         if order.contains(.prioritise) { engine.priority = machine.priority }
         if order.contains(.stream) { engine.claimStream() }
-    }
-
-    /// Removes and returns the next element before the response.
-    fileprivate mutating func takePreview() -> TransferElement? { preview.isEmpty ? nil : preview.removeFirst() }
-
-    /// Replaces the progress among the elements before the response, since only the latest one counts.
-    fileprivate mutating func setProgress(_ counters: Counters, of engine: EngineTransfer) {
-        meter.record(now: counters.at, totalBytes: counters.sent + counters.received)
-        preview.removeAll { if case .progress = $0 { true } else { false } }
-        preview.append(
-            .progress(TransferProgress(counters, rate: meter.bytesPerSecond, offset: engine.plan.offset)))
-    }
-}
-
-extension EngineTransfer {
-    /// Removes and returns the informational heads that have arrived.
-    fileprivate func takeInformation() -> [TransferElement] {
-        takeInformational().map { .informational(ResponseHead($0, url: plan.url)) }
     }
 }
 

@@ -114,7 +114,7 @@ struct RunSimulation {
     /// Makes up to two random steps.
     mutating func pass() { for _ in 0..<Int.random(in: 0...2, using: &random) where !step() { break } }
 
-    /// Makes one random step of the engine or the chain; false when there is none.
+    /// Makes one random step of the engine or the chain; false when no step is possible.
     private mutating func step() -> Bool {
         let running = attempts.filter { $0.value.state == .running || $0.value.state == .headed }.keys.sorted()
         var choices = running.map { Optional($0) }

@@ -1,0 +1,78 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+extension RunMachine {
+    enum Input: Sendable {
+        // Orders of the transfer's holders.
+        /// Start, and run to the end without any holder if `detaches` is true.
+        case start(detaches: Bool)
+        case pause
+        case resume
+        case prioritise(Int)
+        case cancel
+        /// No holder is left.
+        case drop
+
+        // Tasks that wait.
+        /// A task waits for the finish.
+        case awaitFinish(Waiter)
+        /// The reader of the stream waits for the response, or for news before it.
+        case awaitResponse(Waiter)
+        /// A step of the chain waits for the head or the end of an attempt.
+        case awaitHead(UInt64, Waiter)
+        /// A step of the chain waits for the end of a body that is collected.
+        case awaitEnd(UInt64, Waiter)
+        /// A task that waits for the finish or the response was cancelled.
+        case leave(UInt64)
+
+        // The reader of the stream, which has claimed the body.
+        case read
+        /// The reader stops before the end of the body.
+        case stopReading
+
+        // Reports of the engine.
+        case head(UInt64, isFinal: Bool)
+        case end(UInt64, isFinal: Bool)
+        /// There is something for the reader of the stream before the response.
+        case news
+
+        // Results of the chain.
+        case sent(Attempt)
+        /// The response of the chain; the attempt is the one whose end ends the transfer, nil if that end has happened
+        /// or does not matter.
+        case respond(Response, Attempt?, hasEnded: Bool)
+        case fail(NetworkError)
+        /// The time limit of the transfer has passed.
+        case expire
+    }
+
+    /// Changes of an attempt.
+    struct Order: OptionSet, Sendable {
+        let rawValue: UInt8
+
+        static var pause: Order { Order(rawValue: 1) }
+        static var resume: Order { Order(rawValue: 2) }
+        static var prioritise: Order { Order(rawValue: 4) }
+        /// Deliver the body to a reader instead of collecting it.
+        static var stream: Order { Order(rawValue: 8) }
+    }
+
+    /// The effects of an input; fixed fields, because an array would allocate for every request.
+    struct Effects: Sendable {
+        /// Changes of an attempt, to make before the lock of the machine is left, so that two threads cannot swap them.
+        var changes: (attempt: Attempt, order: Order)?
+        // The others follow in this order, without the lock.
+        var start: Attempt?
+        var cancel: Attempt?
+        var runsChain = false
+        var cancelsChain = false
+        /// Whether the transfer has finished, so that its observers get the end.
+        var finishes = false
+        /// The tasks whose wait is over.
+        var resumed = SmallList<Waiter>()
+        /// The task that leaves, because other tasks still wait.
+        var withdrawn: Waiter?
+    }
+}

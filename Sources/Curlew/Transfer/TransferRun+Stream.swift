@@ -1,0 +1,157 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+internal import CurlewSupport
+
+extension TransferRun {
+    // MARK: The stream
+
+    /// An element before the body, or the response whose body the reader reads.
+    enum Opening {
+        case element(TransferElement)
+        case response(IncomingResponse)
+    }
+
+    /// Claims the body for a stream and starts the transfer.
+    ///
+    /// - Throws: An error when the body has another reader, or its value is awaited.
+    func claimStream(withProgress: Bool) throws(NetworkError) {
+        try checkStart()
+        if download != nil { return on(.start(detaches: false)) }
+        let hasClaim = state.withLock { state in
+            guard state.machine.claimStream() else { return false }
+            state.wantsProgress = withProgress
+            return true
+        }
+        guard hasClaim else {
+            if let error = failureOfTakenBody, error.isCancellation { throw error }
+            throw NetworkError(
+                invalid: .usage, "The body already has a reader.",
+                hint: "A body is read once: by one stream, or by awaiting the value.", request: request,
+                phase: .receiving)
+        }
+        if withProgress { reportProgress() }
+        on(.read)
+    }
+
+    /// Returns the next element before the body, or the response.
+    ///
+    /// A cancelled task cancels the transfer, and gets the resulting error.
+    func nextOpening() async throws(NetworkError) -> Opening {
+        while true {
+            let (element, seen) = state.withLock { ($0.takePreview(), $0.previews) }
+            if let element { return .element(element) }
+            if let copy = download?.copy { return .response(copy) }
+            if takeLateInformation() { continue }
+            if let response = try takeResponse() { return .response(response) }
+            let id = EngineTransfer.nextID()
+            _ = await withTaskCancellationHandler {
+                await withUnsafeContinuation { continuation in
+                    let isWaiting = state.withLock { state in
+                        guard state.previews == seen, !state.machine.hasResponse else { return false }
+                        _ = state.machine.on(.awaitResponse(Waiter(continuation, id: id)))
+                        return true
+                    }
+                    if !isWaiting { return continuation.resume(returning: true) }
+                    if Task.isCancelled { on(.leave(id)) }
+                }
+            } onCancel: {
+                on(.leave(id))
+            }
+        }
+    }
+
+    /// Adds informational heads that had arrived before the stream was claimed to the elements before the response.
+    ///
+    /// - Returns: Whether there are any.
+    private func takeLateInformation() -> Bool {
+        state.withLock { state in
+            guard state.machine.hasResponse, let latest = state.machine.latest else { return false }
+            state.preview += latest.takeInformation()
+            return !state.preview.isEmpty
+        }
+    }
+
+    /// Returns the response, whose body belongs to the reader from now on; nil before the response.
+    private func takeResponse() throws(NetworkError) -> IncomingResponse? {
+        let (phase, first) = state.withLock { state in
+            defer { if state.machine.hasResponse { state.machine.replaceResponse { $0.withoutBody() } } }
+            return (state.machine.phase, state.first)
+        }
+        switch phase {
+        case .idle, .folded, .awake: return nil
+        case .responded(_, let response?), .finished(.attempt(_, let response?)), .finished(.made(let response)):
+            return response
+        case .responded(let engine, nil), .finished(.attempt(let engine, nil)):
+            if let first, case .head(let raw)? = engine.firstResult { return first.response(raw) }
+            throw view.error ?? .headless(request)
+        case .finished(.failed(let error)): throw error
+        case .finished(.cancelled): throw cancellation
+        }
+    }
+
+    /// Records that the reader of the stream stops before the end of the body, which cancels the transfer.
+    func stopReading() {
+        // A download's file may have other readers; do not cancel it.
+        if download != nil { return }
+        recordReaderError(.cancelled(.receiving, request))
+        on(.stopReading)
+    }
+
+    /// Records the error that stopped the reader of the stream before the end of the body.
+    func recordReaderError(_ error: NetworkError) {
+        if download == nil { state.withLock { $0.readerError = error } }
+    }
+}
+
+// MARK: Reports of the engine
+
+extension TransferRun: TransferSink {
+    var isFinished: Bool { state.withLock { $0.machine.finish != nil } }
+
+    func receivedHead(of transfer: EngineTransfer, isFinal: Bool) { on(.head(transfer.id, isFinal: isFinal)) }
+
+    func receivedNews(of transfer: EngineTransfer) {
+        let consequences = state.withLock { state in
+            defer { state.previews += 1 }
+            guard state.machine.claim == .stream, state.machine.latest === transfer else {
+                return take(.news, outcome: nil, &state)
+            }
+            let room = max(EngineTransfer.informationalKept - state.preview.count, 0)
+            state.preview += transfer.takeInformation().prefix(room)
+            if state.wantsProgress, let counters = transfer.takeProgressBeforeHead() {
+                state.setProgress(counters, of: transfer)
+            }
+            return take(.news, outcome: nil, &state)
+        }
+        follow(consequences) { $0.resume() }
+    }
+
+    func ended(_ transfer: EngineTransfer, _ outcome: EngineTransfer.Outcome) -> SmallList<Waiter> {
+        var resumed = SmallList<Waiter>()
+        follow(take(.end(transfer.id, isFinal: outcome.isFinal), outcome: outcome)) { resumed.append($0) }
+        return resumed
+    }
+}
+
+extension TransferRun.State {
+    /// Removes and returns the next element before the response.
+    fileprivate mutating func takePreview() -> TransferElement? { preview.isEmpty ? nil : preview.removeFirst() }
+
+    /// Replaces the progress among the elements before the response, since only the latest one counts.
+    fileprivate mutating func setProgress(_ counters: Counters, of engine: EngineTransfer) {
+        meter.record(now: counters.at, totalBytes: counters.sent + counters.received)
+        preview.removeAll { if case .progress = $0 { true } else { false } }
+        preview.append(
+            .progress(TransferProgress(counters, rate: meter.bytesPerSecond, offset: engine.plan.offset)))
+    }
+}
+
+extension EngineTransfer {
+    /// Removes and returns the informational heads that have arrived.
+    fileprivate func takeInformation() -> [TransferElement] {
+        takeInformational().map { .informational(ResponseHead($0, url: plan.url)) }
+    }
+}

@@ -1,0 +1,100 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+internal import CurlewSupport
+
+extension TransferRun {
+    // MARK: The value
+
+    /// Returns the collected response; every call returns the same one.
+    ///
+    /// A cancelled task stops waiting if other tasks still wait, and cancels the transfer otherwise.
+    func response() async throws(NetworkError) -> Response<Data> {
+        try checkStart()
+        try claimValue()
+        start()
+        guard await waitUntilFinished() else { throw withdrawn }
+        return try await collected()
+    }
+
+    /// Waits until the transfer has finished; returns false when the task was cancelled while other tasks wait.
+    func waitUntilFinished() async -> Bool {
+        let id = EngineTransfer.nextID()
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                on(.awaitFinish(Waiter(continuation, id: id)))
+                // A cancellation before this point has found no waiter.
+                if Task.isCancelled { on(.leave(id)) }
+            }
+        } onCancel: {
+            on(.leave(id))
+        }
+    }
+
+    /// Waits until the transfer has finished or was never started, even if the waiting task is cancelled.
+    func waitUntilFinishedUncancelled() async {
+        _ = await withUnsafeContinuation { continuation in
+            if state.withLock({ $0.machine.hasStarted }) {
+                on(.awaitFinish(Waiter(continuation)))
+            } else {
+                continuation.resume(returning: true)
+            }
+        }
+    }
+
+    /// Returns the response of a transfer that has finished.
+    private func collected() async throws(NetworkError) -> Response<Data> {
+        let (finish, outcome, first) = state.withLock { ($0.machine.finish, $0.outcome, $0.first) }
+        switch finish {
+        case .attempt(_, nil)?:
+            guard let first, let outcome else { throw .headless(request) }
+            return try await first.collected(outcome)
+        case .attempt(_, let response?)?:
+            if let error = response.failure(outcome) { throw error }
+            guard let outcome, let attempt = response.body.untouched else { return try response.inMemory() }
+            var collected = try await attempt.collected(outcome)
+            collected.head = response.head
+            return collected
+        case .made(let response)?: return try response.inMemory()
+        case .failed(let error)?: throw error
+        case .cancelled?, nil: throw cancellation
+        }
+    }
+
+    /// The error of a transfer that was cancelled before its start, or between two attempts.
+    var cancellation: NetworkError { .cancelled(attempts == 0 ? .preparing : .validating, request) }
+
+    /// The error for a task that stops waiting while other tasks continue to wait.
+    private var withdrawn: NetworkError {
+        guard attempts > 0, let now = state.withLock({ $0.machine.latest })?.snapshot else {
+            return .cancelled(.preparing, request)
+        }
+        let phase: EngineFailure.Phase = now.counters.received > 0 ? .receiving : .waiting
+        return NetworkError(
+            EngineFailure(.cancelled, phase: now.state == .queued ? .queued : phase), request: request,
+            duration: elapsed)
+    }
+
+    /// Claims the body for `value`, so that it is collected.
+    ///
+    /// - Throws: An error when a stream has taken the body.
+    private func claimValue() throws(NetworkError) {
+        let hasClaim = state.withLock { $0.machine.claimValue() }
+        if hasClaim || download != nil { return }
+        if let error = failureOfTakenBody { throw error }
+        throw NetworkError(
+            invalid: .usage, "A stream has taken the body, so the transfer has no value.",
+            hint: "Await the value or iterate the stream, not both.", request: request, phase: .receiving)
+    }
+
+    /// Throws if the transfer was refused, or the task was cancelled before the transfer was started.
+    func checkStart() throws(NetworkError) {
+        if let error = state.withLock({ $0.machine.refusal }) {
+            start()
+            throw error
+        }
+        if Task.isCancelled && state.withLock({ !$0.machine.hasStarted }) { throw .cancelled(.preparing, request) }
+    }
+}
