@@ -6,8 +6,9 @@ package import CurlewEngine
 /// The interceptors that a request passes, from the outermost to the innermost.
 ///
 /// Every request runs this chain. If all links can *fold*, the first attempt starts without it, and the chain runs only
-/// if the engine reports an end that one of the links must see.
-struct Chain: Sendable {
+/// if the engine reports an end that one of the links must see. The chain is an object, because each request takes a
+/// reference to it.
+final class Chain: Sendable {
     let links: [any Interceptor]
     /// The same links, if all of them can fold.
     private let folds: [any FoldableInterceptor]?
@@ -20,10 +21,6 @@ struct Chain: Sendable {
 
     /// Creates a chain with interceptors of the user around the whole transfer and around each of its attempts.
     init(_ own: [any Interceptor], around chain: Chain) {
-        guard !own.isEmpty else {
-            self = chain
-            return
-        }
         links = own.filter { $0.scope == .transfer } + chain.links + own.filter { $0.scope == .attempt }
         let folds = links.compactMap { $0 as? any FoldableInterceptor }
         self.folds = folds.count == links.count ? folds : nil

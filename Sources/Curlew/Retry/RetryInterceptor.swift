@@ -21,8 +21,10 @@ internal import CurlewSupport
 /// ```
 public struct RetryInterceptor: Interceptor {
     private let policy: RetryPolicy
-    /// The ends that the policy must see.
-    private let interest: ChainInterest
+    /// How the policy folds, and the share of a retry that a request earns; known in advance, because every request
+    /// asks for both.
+    private let folding: Folding
+    private let share: Double?
     private let isOfSession: Bool
     private let budget: RetryBudget
     let clock: any Clock<Duration>
@@ -52,7 +54,8 @@ public struct RetryInterceptor: Interceptor {
     ) {
         self.connectivity = connectivity ?? Connectivity.wait
         self.policy = policy
-        interest = ChainInterest(policy)
+        folding = Folding(policy)
+        share = policy.share
         self.isOfSession = isOfSession
         self.clock = clock
         self.chance = chance
@@ -159,32 +162,44 @@ public struct RetryInterceptor: Interceptor {
 }
 
 extension RetryInterceptor: FoldableInterceptor {
-    package func interest(in request: Request) -> ChainInterest? {
-        guard isOfSession, let own = request.options.retry else { return interest(in: request, policy, interest) }
-        return interest(in: request, own, ChainInterest(own))
+    /// How a policy folds.
+    fileprivate enum Folding: Sendable {
+        /// The interceptor must see these ends.
+        case always(ChainInterest)
+        /// The same, unless the request gets an idempotency key, which is random.
+        case withoutKey(ChainInterest)
+        /// The policy is invalid and fails each request.
+        case never
+
+        init(_ policy: RetryPolicy) {
+            var interest = ChainInterest()
+            guard policy.isOn else {
+                self = .always(interest)
+                return
+            }
+            interest.statuses = ChainInterest.Statuses(in: policy.statuses.ranges)
+            interest.failures = true
+            if policy.firstBrokenRule != nil {
+                self = .never
+            } else {
+                self = policy.addsIdempotencyKey ? .withoutKey(interest) : .always(interest)
+            }
+        }
     }
 
-    private func interest(in request: Request, _ policy: RetryPolicy, _ interest: ChainInterest) -> ChainInterest? {
-        // An invalid policy fails the request, and an idempotency key is random.
-        guard policy.isOn else { return interest }
-        if policy.firstBrokenRule != nil || policy.addsKey(to: request) { return nil }
-        return interest
+    package func interest(in request: Request) -> ChainInterest? {
+        let own = isOfSession ? request.options.retry : nil
+        switch own.map({ Folding($0) }) ?? folding {
+        case .always(let interest): return interest
+        case .withoutKey(let interest): return (own ?? policy).addsKey(to: request) ? nil : interest
+        case .never: return nil
+        }
     }
 
     /// Earns a share of a retry for a request that did not pass this interceptor.
     package func passed(_ request: Request) {
-        let policy = policy(of: request)
-        if policy.isOn, let share = policy.budget { budget.earn(share, for: request.origin) }
-    }
-}
-
-extension ChainInterest {
-    /// The ends after which a policy may repeat a request.
-    fileprivate init(_ policy: RetryPolicy) {
-        self.init()
-        guard policy.isOn else { return }
-        statuses = Statuses(in: policy.statuses.ranges)
-        failures = true
+        let own = isOfSession ? request.options.retry : nil
+        if let share = own.map({ $0.share }) ?? share { budget.earn(share, for: request.origin) }
     }
 }
 
@@ -257,6 +272,9 @@ extension RetrySchedule.Step {
 }
 
 extension RetryPolicy {
+    /// The share of a retry that a request earns; nil without a budget.
+    fileprivate var share: Double? { isOn ? budget : nil }
+
     /// Whether the policy wants an idempotency key for a request.
     fileprivate func addsKey(to request: Request) -> Bool {
         addsIdempotencyKey && !methods.contains(request.method) && !request.fields.contains(.idempotencyKey)

@@ -49,7 +49,7 @@ final class SessionCore: Sendable {
         self.downloads = downloads
         self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true)
         self.builtIns = Chain([self.retry, RedirectInterceptor(policy: configuration.redirects)] + builtIns)
-        defaultChain = Chain(interceptors, around: self.builtIns)
+        defaultChain = interceptors.isEmpty ? self.builtIns : Chain(interceptors, around: self.builtIns)
         let relay = SessionRelay(EndRecorder(observers))
         self.relay = relay
         let engine = EngineConfiguration(configuration, resolver) { reason in
