@@ -66,6 +66,10 @@ extension SessionCore {
             } else {
                 TransferRun(request, on: self)
             }
+        if let engine, run.hasEndedBefore {
+            _ = await engine.ended()
+            return try await response(of: engine, to: request)
+        }
         do throws(NetworkError) {
             let response = try await run.executed()
             await waitForRecorders()

@@ -127,7 +127,7 @@ final class Attempt: Sendable, Identifiable {
     func error(_ failure: EngineFailure, _ outcome: EngineTransfer.Outcome?) -> NetworkError {
         NetworkError(
             failure, request: request, response: outcome?.head.map { head($0) },
-            body: outcome?.body?.prefix(NetworkError.bodyLimit) ?? [],
+            body: outcome?.excerpt ?? [],
             duration: .nanoseconds(Int64(clamping: offset)) + engine.snapshot.counters.duration)
     }
 }

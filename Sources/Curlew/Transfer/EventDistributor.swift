@@ -157,8 +157,10 @@ extension TransferRun {
     }
 
     /// Sends an event to the observers of the transfer and its session; without observers no event is created.
-    func emit(_ kind: @autoclosure () -> TransferEvent.Kind) {
-        tell { event(kind()) }
+    ///
+    /// - Parameter reachesSession: Whether the observers of the session get the event, too.
+    func emit(_ kind: @autoclosure () -> TransferEvent.Kind, toSession reachesSession: Bool = true) {
+        tell(toSession: reachesSession) { event(kind()) }
     }
 
     /// Sends an event about another attempt that follows the given one.
@@ -166,9 +168,9 @@ extension TransferRun {
         tell { event(kind(), of: request, attempt) }
     }
 
-    private func tell(_ event: () -> TransferEvent) {
+    private func tell(toSession reachesSession: Bool = true, _ event: () -> TransferEvent) {
         let distributor = state.withLock { $0.distributor }
-        let relay = session.observedRelay
+        let relay = reachesSession ? session.observedRelay : nil
         guard distributor != nil || relay != nil else { return }
         let event = event()
         distributor?.receive(event)

@@ -91,6 +91,11 @@ final class IncomingBody: Sendable {
     {
         if let attempt = untouched {
             try claim(for: request)
+            // A reader of the transfer may have claimed the stream meanwhile, but it waits for the response.
+            guard attempt.engine.claimCollecting() else {
+                let most = ByteCount(Int64(attempt.engine.plan.limits.bodySize))
+                return try await bytes(of: BodyReader(claimed: self, of: request), min(limit ?? most, most), request)
+            }
             guard let outcome = await attempt.engine.answer() else { throw .headless(request) }
             let data = try await attempt.collected(outcome).value
             if let limit, data.count > limit.bytes { throw tooLarge(limit, request) }
@@ -110,12 +115,19 @@ final class IncomingBody: Sendable {
             return (data, trailers)
         }
         let reader = try take(for: request)
+        let data = try await bytes(of: reader, limit, request)
+        return (data, reader.trailers ?? [:])
+    }
+
+    private func bytes(
+        of reader: BodyReader, _ limit: ByteCount?, _ request: Request
+    ) async throws(NetworkError) -> Data {
         var data = Data()
         while let chunk = try await reader.next() {
             if let limit, Int64(data.count + chunk.count) > limit.bytes { throw tooLarge(limit, request) }
             data.append(contentsOf: chunk)
         }
-        return (data, reader.trailers ?? [:])
+        return data
     }
 
     private func tooLarge(_ limit: ByteCount, _ request: Request) -> NetworkError {

@@ -120,10 +120,10 @@ extension IncomingResponse {
         return Response(head: head, value: data, metrics: metrics ?? TransferMetrics(), trailers: trailers)
     }
 
-    /// Returns the error of the attempt that delivers the response; nil for a success.
+    /// Returns the error of the attempt that delivers the body; nil for a success, and for a body that needs no attempt.
     func failure(_ outcome: EngineTransfer.Outcome?) -> NetworkError? {
         guard let failure = outcome?.failure else { return nil }
-        return (body.carrier ?? attempt)?.error(failure, outcome)
+        return body.carrier?.error(failure, outcome)
     }
 
     /// Returns the response without its body, which may hold the transfer.

@@ -63,6 +63,8 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     private let plannedPriority: Int
     private var waiters = SmallList<Waiter>()
     private var readers = SmallList<Waiter>()
+    /// Whether several readers may read the body, from a file.
+    private var hasFile = false
     private var steps: [StepWaiter] = []
 
     /// Creates the machine of a transfer that has not started.
@@ -137,6 +139,15 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         hasStarted = true
         return true
     }
+
+    /// Claims the bodies of all attempts for a file, which any number of readers may read.
+    mutating func claimFile() {
+        claim = .stream
+        hasFile = true
+    }
+
+    /// Whether the transfer was cancelled before its start.
+    var isUnused: Bool { if case .finished(.cancelled) = phase { !hasStarted } else { false } }
 
     /// Returns whether the chain's `send` takes the attempt that was started before the chain; false at every later
     /// call.
@@ -255,9 +266,13 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     }
 
     private mutating func leave(_ id: UInt64, _ effects: inout Effects) {
+        var left: Waiter?
+        if hasFile {
+            readers.removeAll { $0.id == id }.forEach { left = $0 }
+            if let left { return effects.withdrawn = left }
+        }
         // The end of the transfer resumes its reader.
         if !readers.allSatisfy({ $0.id != id }) { return cancel(&effects) }
-        var left: Waiter?
         waiters.removeAll { $0.id == id }.forEach { left = $0 }
         if let left {
             if !waiters.isEmpty || isDetached { return effects.withdrawn = left }
@@ -312,7 +327,8 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         latest = attempt
         if hasEnded { return finish(.attempt(attempt, response), &effects) }
         phase = .responded(attempt, response)
-        change(attempt, orders, &effects)
+        // An earlier attempt may have missed a pause or its end.
+        change(attempt, isPaused ? orders : orders.union(.resume), &effects)
         if isCancelled { effects.cancel = attempt }
         resumeReaders(&effects)
     }

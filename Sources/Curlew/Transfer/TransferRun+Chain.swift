@@ -13,7 +13,10 @@ extension TransferRun {
         // In a child process of fork() no task would ever run.
         guard session.loop.hasThread else { return on(.fail(closed)) }
         let (own, first) = state.withLock { ($0.hold, $0.machine.latest) }
-        guard let hold = own ?? first?.takeHold() ?? session.loop.hold() else { return on(.fail(closed)) }
+        guard let hold = own ?? first?.takeHold() ?? session.loop.hold() else {
+            first?.cancel()
+            return on(.fail(closed))
+        }
         let starter = state.withLock { state in
             state.hold = hold
             return state.starter
@@ -87,6 +90,13 @@ extension TransferRun {
             return on(.respond(response, nil, hasEnded: true))
         }
         while !respond(response, receivedBy: attempt) { _ = await attempt.engine.ended() }
+        guard !owns(attempt) else { return }
+        // The attempt of another transfer reports its end to that transfer.
+        let outcome = await attempt.engine.ended()
+        follow(take(.end(attempt.id, isFinal: true), outcome: outcome)) { $0.resume() }
+    }
+
+    private func owns(_ attempt: Attempt) -> Bool { attempt.engine.plan.transfer == id
     }
 
     /// Discards the current attempt of a chain that has failed, and waits for its end.
@@ -132,6 +142,7 @@ extension TransferRun {
         guard let attempt = response.body.untouched else { return }
         await wait(for: attempt) { state, waiter in
             if state.machine.claim == .stream { return .isKnown }
+            if !owns(attempt) { return .isEnding }
             let request = attempt.engine.endRequest
             if case .isPending = request { _ = state.machine.on(.awaitEnd(attempt.id, waiter)) }
             return request

@@ -47,7 +47,7 @@ extension TransferRun {
             if takeLateInformation() { continue }
             if let response = try takeResponse() { return .response(response) }
             let id = EngineTransfer.nextID()
-            _ = await withTaskCancellationHandler {
+            let isComplete = await withTaskCancellationHandler {
                 await withUnsafeContinuation { continuation in
                     let isWaiting = state.withLock { state in
                         guard state.previews == seen, !state.machine.hasResponse else { return false }
@@ -60,6 +60,7 @@ extension TransferRun {
             } onCancel: {
                 on(.leave(id))
             }
+            if !isComplete { throw .cancelled(.receiving, request) }
         }
     }
 

@@ -37,7 +37,13 @@ extension TransferRun {
             switch finish {
             case nil: nil
             case .attempt(_, nil)?: outcome.flatMap { first?.metrics($0) }
-            case .attempt(_, let response?)?, .made(let response)?: response.metrics
+            case .attempt(let engine, let response?)?:
+                if let outcome, let attempt = response.attempt, attempt.engine === engine {
+                    attempt.metrics(outcome)
+                } else {
+                    response.metrics
+                }
+            case .made(let response)?: response.metrics
             case .failed?, .cancelled?: latest?.outcome.map { TransferMetrics($0.metrics) }
             }
         }
@@ -45,12 +51,14 @@ extension TransferRun {
 
     /// The state of the transfer at this instant.
     var view: View {
-        state.withLock { state in
+        // The download takes the lock of the run inside its own.
+        let isQueued = download?.isQueued == true
+        return state.withLock { state in
             let latest = state.machine.latest
             let snapshot = latest?.snapshot
             let attempts = state.machine.attempts
             return View(
-                state: state.standing(snapshot?.state, isQueued: download?.isQueued == true),
+                state: state.standing(snapshot?.state, isQueued: isQueued),
                 finish: state.machine.finish, outcome: state.outcome, latest: latest, first: state.first,
                 counters: snapshot?.counters,
                 cancellation: .cancelled(attempts == 0 ? .preparing : .validating, request))

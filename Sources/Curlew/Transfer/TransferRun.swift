@@ -44,6 +44,8 @@ final class TransferRun: Sendable {
         var followsRedirect = false
         /// The names of fields that redirects to other origins have removed.
         var withheld: [HeaderName] = []
+        /// Whether no holder is left to read a response.
+        var isDropped = false
         /// Whether the observers of the session know the end already.
         var isEndTold = false
     }
@@ -81,7 +83,7 @@ final class TransferRun: Sendable {
             machine = Machine(refusedBy: error, priority: request.options.priority.rawValue)
         }
         // The download takes the bodies, so they must not be collected.
-        if download != nil { _ = machine.claimStream() }
+        if download != nil { machine.claimFile() }
         self.request = request
         state = Lock(State(machine: machine, first: attempt))
     }
@@ -112,6 +114,9 @@ final class TransferRun: Sendable {
         self.state = Lock(state)
         if !attempt.engine.attach(self) { self.state.withLock { $0.isEndTold = true } }
     }
+
+    /// Whether the attempt of a run that continues it had ended as a whole transfer before.
+    var hasEndedBefore: Bool { state.withLock { $0.isEndTold && $0.machine.finish == nil } }
 
     // MARK: Inputs of the machine
 
@@ -158,6 +163,7 @@ final class TransferRun: Sendable {
         }
         guard let consequences else { return false }
         follow(consequences) { $0.resume() }
+        if state.withLock({ $0.isDropped }) { forgetBody() }
         return true
     }
 
@@ -178,7 +184,7 @@ final class TransferRun: Sendable {
     }
 
     private func finished() {
-        let (holds, isEndTold, passed) = state.withLock { state in
+        let (holds, isEndTold, isUnused, passed) = state.withLock { state in
             defer {
                 state.hold = nil
                 state.chain = nil
@@ -188,10 +194,12 @@ final class TransferRun: Sendable {
             if case .attempt(_, nil) = state.machine.finish, state.outcome?.failure == nil {
                 passed = state.first?.request
             }
-            return ([state.hold, state.machine.latest?.takeHold()], state.isEndTold, passed)
+            return (
+                [state.hold, state.machine.latest?.takeHold()], state.isEndTold, state.machine.isUnused, passed
+            )
         }
         if let passed { chain.passed(passed) }
-        if !isEndTold { emit(.finished(view.error)) }
+        if !isEndTold { emit(.finished(view.error), toSession: !isUnused) }
         withExtendedLifetime(holds) {}
     }
 
@@ -208,15 +216,20 @@ final class TransferRun: Sendable {
     /// Ends the transfer if it runs only for its holders, of which none is left.
     func drop() {
         on(.drop)
-        let isDetached = state.withLock { $0.machine.isDetached && !$0.machine.isPaused }
-        if !isDetached { forgetBody() }
+        state.withLock { $0.isDropped = true }
+        forgetBody()
     }
 
     /// Releases the response's body, after a reader has taken it or when there will be no reader.
     ///
     /// The body's sources may hold the transfer, which holds the response.
     private func forgetBody() {
-        state.withLock { state in state.machine.replaceResponse { $0.withoutBody() } }
+        // The body is released without the lock, because its release may run code of the user.
+        let phase = state.withLock { state in
+            defer { state.machine.replaceResponse { $0.withoutBody() } }
+            return state.machine.phase
+        }
+        withExtendedLifetime(phase) {}
     }
 
     func pause() {

@@ -23,8 +23,7 @@ extension EngineTransfer {
             if onlyIfIdle && shared.lifecycle.state != .idle { return .refused }
             guard shared.lifecycle.on(.finish) else { return .refused }
             if turn != nil { hand(to: &shared, at: now) }
-            var end = Outcome(failure: failure, metrics: metrics, of: shared, plan.interest)
-            end.body = body
+            let end = Outcome(failure: failure, metrics: metrics, body: body, of: shared, plan.interest)
             shared.endsTransfer = end.endsTransfer
             if !end.isFinal, shared.isHeadFinal { shared.hold = loop.holdWhileClosing() }
             if observer == nil, shared.observer == nil, shared.sink == nil {
@@ -77,7 +76,8 @@ extension EngineTransfer {
 extension EngineTransfer.Outcome {
     /// Creates the outcome of a run and decides whether its chain must see it.
     fileprivate init(
-        failure: EngineFailure?, metrics: RawMetrics?, of shared: borrowing EngineTransfer.LockedState,
+        failure: EngineFailure?, metrics: RawMetrics?, body: CollectedBody?,
+        of shared: borrowing EngineTransfer.LockedState,
         _ interest: ChainInterest
     ) {
         let isFinal: Bool
@@ -90,7 +90,7 @@ extension EngineTransfer.Outcome {
         }
         self.init(
             head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers, isFinal: isFinal,
-            endsTransfer: isFinal && shared.sink == nil)
+            endsTransfer: isFinal && shared.sink == nil, body: body)
     }
 }
 

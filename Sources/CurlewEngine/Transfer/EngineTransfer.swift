@@ -18,13 +18,18 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
             let metrics: RawMetrics
             let failure: EngineFailure?
             let trailers: [UInt8]
+            let excerpt: [UInt8]
 
-            init(_ metrics: RawMetrics, _ failure: EngineFailure?, _ trailers: [UInt8]) {
+            init(_ metrics: RawMetrics, _ failure: EngineFailure?, _ trailers: [UInt8], _ excerpt: [UInt8]) {
                 self.metrics = metrics
                 self.failure = failure
                 self.trailers = trailers
+                self.excerpt = excerpt
             }
         }
+
+        /// The maximum number of bytes in an excerpt of a body.
+        package static let excerptLimit = 4096
 
         package let head: RawHead?
         /// Whether the chain of interceptors need not see this end.
@@ -42,17 +47,22 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         /// The lines after the body (RFC 9110 §6.5); empty after a failure, and for most responses.
         package var trailers: [UInt8] { facts?.trailers ?? [] }
 
+        /// The start of a body that was collected before a failure.
+        package var excerpt: [UInt8] { facts?.excerpt ?? [] }
+
         init(
             head: RawHead? = nil, metrics: RawMetrics?, failure: EngineFailure?, trailers: [UInt8] = [],
-            isFinal: Bool = true, endsTransfer: Bool = true
+            isFinal: Bool = true, endsTransfer: Bool = true, body: CollectedBody? = nil
         ) {
+            self.body = body
             self.head = head
             self.isFinal = isFinal
             self.endsTransfer = endsTransfer
             if metrics == nil && failure == nil && trailers.isEmpty {
                 facts = nil
             } else {
-                facts = Facts(metrics ?? RawMetrics(), failure, failure == nil ? trailers : [])
+                let excerpt = failure == nil ? [] : body?.prefix(Outcome.excerptLimit) ?? []
+                facts = Facts(metrics ?? RawMetrics(), failure, failure == nil ? trailers : [], excerpt)
             }
         }
     }
@@ -80,6 +90,8 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
     struct LockedState {
         var lifecycle = Lifecycle()
         var collects = true
+        /// Whether a caller has claimed the collected body, so that no reader can stream it.
+        var isCollectingClaimed = false
         var priority: Int
         var informational: [RawHead] = []
         var head: RawHead?
@@ -255,7 +267,7 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
     /// Delivers the body to a reader instead of collecting it; the bytes collected so far come first.
     package func claimStream() {
         let isRunning = shared.withLock { shared in
-            guard shared.collects else { return false }
+            guard shared.collects, !shared.isCollectingClaimed else { return false }
             shared.collects = false
             if let chunk = shared.outcome?.body?.takeChunk() {
                 shared.chunks.append(chunk)
@@ -265,6 +277,14 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
             return shared.outcome == nil && shared.lifecycle.state != .idle
         }
         if isRunning { loop.post(.adjust(self)) }
+    }
+
+    /// Claims the collected body, which no reader can stream from now on; returns false when the body is streamed.
+    package func claimCollecting() -> Bool {
+        shared.withLock { shared in
+            if shared.collects { shared.isCollectingClaimed = true }
+            return shared.collects
+        }
     }
 
     /// Returns the next step for the only reader; a cancelled task cancels the transfer and gets its end.

@@ -11,11 +11,11 @@ import Testing
 /// Shutdown and `idle()` of sessions while redirects are followed.
 @Suite(.timeLimit(.minutes(5)))
 struct RedirectShutdownTests {
-    @Test(arguments: [Taking.data, .value, .stream, .started])
-    func gracefulShutdownLetsRedirectFinish(_ way: Taking) async throws {
+    @Test(arguments: [Taking.data, .value, .stream, .started], [nil, Duration.seconds(200)])
+    func gracefulShutdownLetsRedirectFinish(_ way: Taking, total: Duration?) async throws {
         for isBetween in [false, true] {
             let gate = Gate()
-            let scene = try RedirectScene()
+            let scene = try RedirectScene { $0.timeouts.total = total }
             scene.server.on("GET", "/1", .redirect(to: "/2").fault(.stall(gate), at: .start))
             let taken = Task { try await way(scene.request, by: scene.session) }
             await gate.waitUntilReached()

@@ -112,7 +112,7 @@ enum RunTable {
         awake · read: stream 1, → awake
         awake · stopReading: cancel 1, cancel chain, → awake
         awake · sent: start 2, → awake
-        awake · respond running: → responded
+        awake · respond running: resume 1, → responded
         awake · respond ended: tell end, → finished with attempt
         awake · respond made: tell end, → finished with made
         awake · fail: tell end, → failed
@@ -142,7 +142,7 @@ enum RunTable {
         awakeSending · end final: resume 8, → awake
         awakeSending · end not final: resume 8, → awake
         awakeSending · sent: start 2, → awake
-        awakeSending · respond running: → responded
+        awakeSending · respond running: resume 1, → responded
         awakeSending · respond ended: tell end, → finished with attempt
         awakeSending · respond made: tell end, → finished with made
         awakeSending · fail: tell end, → failed
@@ -156,7 +156,7 @@ enum RunTable {
         awakeWithWaiter · read: stream 1, → awake
         awakeWithWaiter · stopReading: cancel 1, cancel chain, → awake
         awakeWithWaiter · sent: start 2, → awake
-        awakeWithWaiter · respond running: → responded
+        awakeWithWaiter · respond running: resume 1, → responded
         awakeWithWaiter · respond ended: tell end, resume 9, → finished with attempt
         awakeWithWaiter · respond made: tell end, resume 9, → finished with made
         awakeWithWaiter · fail: tell end, resume 9, → failed
@@ -169,7 +169,7 @@ enum RunTable {
         awakeCancelled · read: stream 1, → awake
         awakeCancelled · stopReading: cancel 1, cancel chain, → awake
         awakeCancelled · sent: start 2, cancel 2, → awake
-        awakeCancelled · respond running: cancel 1, → responded
+        awakeCancelled · respond running: resume 1, cancel 1, → responded
         awakeCancelled · respond ended: tell end, → finished with attempt
         awakeCancelled · respond made: tell end, → finished with made
         awakeCancelled · fail: tell end, → failed

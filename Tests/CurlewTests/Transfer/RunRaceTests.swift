@@ -1,0 +1,111 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewSupport
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// Orders of one holder of a transfer that meet the work of another.
+@Suite(.timeLimit(.minutes(5)))
+struct RunRaceTests {
+    @Test(arguments: [1000, 4 << 20])
+    func lateReaderGetsTheBodyThatAnInterceptorCollects(length: Int) async throws {
+        let pattern = PatternBody(seed: 4, length: length)
+        let (gate, collecting) = (Gate(), Gate())
+        let server = try MockServer { _ in .pattern(pattern).fault(.stall(gate), at: .body(500)) }
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                let response = try await next(request)
+                collecting.open()
+                return response.with(body: try await response.collect())
+            }
+        ])
+        let transfer = session.transfer(Request(server.url("/"))).start()
+        await collecting.wait()
+        let reader = Task.immediate {
+            var count = 0
+            for try await chunk in transfer.bytes { count += chunk.count }
+            return count
+        }
+        gate.open()
+        #expect(try await reader.value == length)
+    }
+
+    @Test(arguments: [false, true])
+    func bodyOfAnInterceptorReplacesABodyThatFailed(isCollected: Bool) async throws {
+        let pattern = PatternBody(seed: 5, length: 1 << 20)
+        let server = try MockServer { _ in .pattern(pattern).fault(.close, at: .body(600_000)) }
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                let response = try await next(request)
+                if isCollected {
+                    _ = try? await response.collect()
+                } else {
+                    for try await _ in response.bytes { break }
+                    await Task.yield()
+                }
+                return response.with(body: "instead".utf8)
+            }
+        ])
+        let body = Data("instead".utf8)
+        #expect(try await session.data(for: Request(server.url("/"))).0 == body)
+        #expect(try await session.transfer(Request(server.url("/"))).value == body)
+        #expect(try await session.transfer(Request(server.url("/"))).start().value == body)
+    }
+
+    @Test func responseOfAnotherTransferEndsThisOne() async throws {
+        let server = try MockServer { _ in .text("shared") }
+        let kept = Lock<IncomingResponse?>(nil)
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                if let response = kept.withLock({ $0 }) { return response }
+                let response = try await next(request)
+                kept.withLock { $0 = response }
+                return response
+            }
+        ])
+        _ = try await session.data(for: Request(server.url("/")))
+        #expect(try await session.data(for: Request(server.url("/"))).1.status == .ok)
+        #expect(server.requestCount == 1)
+        kept.withLock { $0 = nil }
+        try await session.idle()
+    }
+
+    @Test func viewsOfADownloadDoNotBlockItsPauses() async throws {
+        let folder = try Folder()
+        let gate = Gate()
+        let server = try MockServer { _ in
+            .pattern(PatternBody(seed: 6, length: 1 << 20)).fault(.stall(gate), at: .body(1000))
+        }
+        let transfer = Session().downloadTransfer(Request(server.url("/")), to: .file(folder("a"))).start()
+        await gate.waitUntilReached()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for _ in 0..<2000 {
+                    transfer.pause()
+                    transfer.resume()
+                }
+            }
+            group.addTask {
+                for _ in 0..<4000 { #expect(!transfer.currentProgress.isFinished && transfer.state != .finished) }
+            }
+        }
+        gate.open()
+        #expect(try await transfer.value.bytes == 1 << 20)
+    }
+
+    @Test func unusedTransferIsNoEventOfItsSession() async throws {
+        let server = try MockServer { _ in .text("used") }
+        let session = Session()
+        let events = session.events
+        session.transfer(Request(server.url("/unused"))).cancel()
+        _ = session.transfer(Request(server.url("/unused")))
+        _ = try await session.data(for: Request(server.url("/used")))
+        try await session.shutdown()
+        var urls: Set<String> = []
+        for await event in events { if case .transfer(let event) = event { urls.insert(event.url) } }
+        #expect(urls == [server.url("/used")])
+    }
+}
