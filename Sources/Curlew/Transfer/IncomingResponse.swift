@@ -120,7 +120,7 @@ extension IncomingResponse {
         return Response(head: head, value: data, metrics: metrics ?? TransferMetrics(), trailers: trailers)
     }
 
-    /// Returns the error of the attempt that delivers the body; nil for a success, and for a body that needs no attempt.
+    /// Returns the error of the attempt that delivers the body; nil for a success, and for a body without an attempt.
     func failure(_ outcome: EngineTransfer.Outcome?) -> NetworkError? {
         guard let failure = outcome?.failure else { return nil }
         return body.carrier?.error(failure, outcome)

@@ -96,8 +96,7 @@ extension TransferRun {
         follow(take(.end(attempt.id, isFinal: true), outcome: outcome)) { $0.resume() }
     }
 
-    private func owns(_ attempt: Attempt) -> Bool { attempt.engine.plan.transfer == id
-    }
+    private func owns(_ attempt: Attempt) -> Bool { attempt.engine.plan.transfer == id }
 
     /// Discards the current attempt of a chain that has failed, and waits for its end.
     private func abandonAttempt() async {
