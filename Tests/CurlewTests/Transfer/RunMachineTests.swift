@@ -37,7 +37,8 @@ struct RunMachineTests {
     /// A machine in a state, with one waiting task, one reader or one step of the chain where the state has them.
     private enum Scene: String, CaseIterable {
         case idle, idlePaused, besideChain, folded, foldedWithWaiter, foldedWithTwo, foldedDetached, foldedStream
-        case foldedCancelled, awake, awakePaused, awakeSending, awakeWithWaiter, awakeCancelled, responded
+        case foldedCancelled, awake, awakePaused, awakeSending, awakeAwaitingEnd, awakeWithWaiter, awakeCancelled,
+            responded
         case respondedWithWaiter, respondedStream, finished, refused
 
         var machine: StubMachine {
@@ -62,6 +63,7 @@ struct RunMachineTests {
             if self == .foldedWithTwo { _ = machine.on(.awaitFinish(StubWaiter(id: 6))) }
             if rawValue.hasPrefix("awake") || rawValue.hasPrefix("responded") { _ = machine.on(.sent(first)) }
             if self == .awakeSending { _ = machine.on(.awaitHead(1, StubWaiter(id: 8))) }
+            if self == .awakeAwaitingEnd { _ = machine.on(.awaitEnd(1, StubWaiter(id: 8))) }
             if self == .awakePaused { _ = machine.on(.pause) }
             if rawValue.hasPrefix("responded") { _ = machine.on(.respond("r", first, hasEnded: false)) }
             if rawValue.hasSuffix("Cancelled") { _ = machine.on(.cancel) }
@@ -113,6 +115,17 @@ struct RunMachineTests {
             case .finished(.cancelled): "cancelled"
             }
         return (words + ["→ \(phase)"]).joined(separator: ", ")
+    }
+
+    @Test func readerOfAFileLeavesWithoutTheOthers() {
+        var machine = StubMachine(nil, startsChain: false, priority: 0)
+        machine.claimFile()
+        _ = machine.on(.start(detaches: false))
+        for id: UInt64 in [7, 8, 9] { _ = machine.on(.awaitResponse(StubWaiter(id: id))) }
+        #expect(words(machine, machine.on(.leave(8))) == "withdraw 8, → awake")
+        #expect(words(machine, machine.on(.leave(8))) == "→ awake")
+        #expect(words(machine, machine.on(.news)) == "resume 7, resume 9, → awake")
+        #expect(!machine.isCancelled)
     }
 
     /// Every input in every state; rows of the table that are missing have no effect and keep the phase.

@@ -7,7 +7,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Orders of one holder of a transfer that meet the work of another.
+/// Calls on a transfer that race with its chain, its attempts and other calls.
 @Suite(.timeLimit(.minutes(5)))
 struct RunRaceTests {
     @Test(arguments: [1000, 4 << 20])
@@ -53,6 +53,52 @@ struct RunRaceTests {
         #expect(try await session.data(for: Request(server.url("/"))).0 == body)
         #expect(try await session.transfer(Request(server.url("/"))).value == body)
         #expect(try await session.transfer(Request(server.url("/"))).start().value == body)
+    }
+
+    /// A session whose retries surround an interceptor that opens a gate when the head has arrived.
+    private func sessionWithRetries(_ headArrived: Gate) -> Session {
+        var configuration = Session.Configuration()
+        configuration.retry = RetryPolicy(limit: 1, backoff: .none)
+        return Session(
+            configuration,
+            interceptors: [
+                .intercept(scope: .attempt) { request, _, next in
+                    let response = try await next(request)
+                    headArrived.open()
+                    return response
+                }
+            ])
+    }
+
+    @Test func failureAfterTheHeadOfACollectedBodyIsRetried() async throws {
+        let (gate, headArrived, isFirst) = (Gate(), Gate(), Lock(true))
+        let server = try MockServer { _ in
+            let isFirst = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            return isFirst
+                ? .text("cut off").fault(.stall(gate), at: .body(2)).fault(.close, at: .body(3)) : .text("whole")
+        }
+        let session = sessionWithRetries(headArrived)
+        let task = Task { try await session.data(for: Request(server.url("/"))).0 }
+        await headArrived.wait()
+        gate.open()
+        #expect(try await task.value == Data("whole".utf8))
+        #expect(server.requestCount == 2)
+    }
+
+    @Test func lateReaderEndsTheWaitOfRetriesForTheBody() async throws {
+        let (gate, headArrived) = (Gate(), Gate())
+        let server = try MockServer { _ in .text("streamed").fault(.stall(gate), at: .body(2)) }
+        let transfer = sessionWithRetries(headArrived).transfer(Request(server.url("/"))).start()
+        await headArrived.wait()
+        var body = Data()
+        for try await chunk in transfer.bytes {
+            gate.open()
+            body.append(contentsOf: chunk)
+        }
+        #expect(body == Data("streamed".utf8))
     }
 
     @Test func responseOfAnotherTransferEndsThisOne() async throws {

@@ -234,7 +234,7 @@ struct RunSimulation {
         if machine.finish == nil { give(.cancel) }
         for _ in 0..<200 where !step() { break }
         if machine.finish == nil { flaws.append("the run did not finish") }
-        if finishes != 1 { flaws.append("the end was told \(finishes) times") }
+        if finishes != 1 { flaws.append("the end was reported \(finishes) times") }
         if chainRuns > 1 { flaws.append("the chain ran \(chainRuns) times") }
         if !waiting.isEmpty { flaws.append("\(waiting.count) tasks were not resumed") }
         if case .ended = chain {} else if chainRuns > 0 { flaws.append("the chain did not end") }

@@ -147,6 +147,21 @@ enum RunTable {
         awakeSending · respond made: tell end, → finished with made
         awakeSending · fail: tell end, → failed
         awakeSending · expire: cancel chain, → awake
+        awakeAwaitingEnd · pause: pause 1, → awake
+        awakeAwaitingEnd · resume: resume 1, → awake
+        awakeAwaitingEnd · prioritise: prioritise 1, → awake
+        awakeAwaitingEnd · cancel: cancel 1, cancel chain, → awake
+        awakeAwaitingEnd · drop: cancel 1, cancel chain, → awake
+        awakeAwaitingEnd · read: stream 1, resume 8, → awake
+        awakeAwaitingEnd · stopReading: cancel 1, cancel chain, → awake
+        awakeAwaitingEnd · sent: start 2, → awake
+        awakeAwaitingEnd · respond running: resume 1, → responded
+        awakeAwaitingEnd · respond ended: tell end, → finished with attempt
+        awakeAwaitingEnd · respond made: tell end, → finished with made
+        awakeAwaitingEnd · fail: tell end, → failed
+        awakeAwaitingEnd · expire: cancel chain, → awake
+        awakeAwaitingEnd · end final: resume 8, → awake
+        awakeAwaitingEnd · end not final: resume 8, → awake
         awakeWithWaiter · pause: pause 1, → awake
         awakeWithWaiter · resume: resume 1, → awake
         awakeWithWaiter · prioritise: prioritise 1, → awake
