@@ -13,7 +13,7 @@ final class Chain: Sendable {
     /// The same links, if all of them can fold.
     private let folds: [any FoldableInterceptor]?
 
-    /// Creates the chain of a session's own interceptors.
+    /// Creates the chain of the built-in interceptors.
     init(_ links: [any FoldableInterceptor]) {
         self.links = links
         folds = links
@@ -53,7 +53,7 @@ final class Chain: Sendable {
     }
 }
 
-/// An interceptor whose work on the first attempt can be done without running it.
+/// An interceptor that need not run before the first attempt of a request.
 ///
 /// The chain calls these functions in the order of its links instead of `intercept`, which may still run later with the
 /// same request; its first call of `next` then returns the attempt that was started without it. Therefore

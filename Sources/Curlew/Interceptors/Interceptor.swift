@@ -17,9 +17,10 @@ internal import CurlewSupport
 /// response ◄───────────────────────────────────────────────────────────────────────────────────────────────────────┘
 /// ```
 ///
-/// Interceptors run in the task that awaits `session.data(for:)`. Interceptors of a ``Transfer``, which many tasks may
-/// await, run in a separate task that has the priority and the task-local values of the task that started the transfer.
-/// They never run on the session's loop. Cancelling the transfer cancels the task.
+/// Interceptors run in the task that awaits `session.data(for:)`, or in a separate task if `timeouts.total` is set.
+/// Interceptors of a ``Transfer``, which many tasks may await, run in a separate task that has the priority and the
+/// task-local values of the task that started the transfer. They never run on the session's loop. Cancelling the
+/// transfer cancels the task.
 ///
 /// ```swift
 /// struct Signature: Interceptor {
@@ -93,7 +94,7 @@ extension Interception {
         /// The number of requests that the transfer has sent so far.
         public var attempts: Int { run.attempts }
 
-        /// Waits until the body of a response is collected, since a failure before its end is one of the attempt.
+        /// Waits until the body of a response is collected: a failure before its end is a failure of the attempt.
         ///
         /// The body of a stream is not collected, because its reader cannot give chunks back.
         func waitUntilCollected(_ response: IncomingResponse) async throws(NetworkError) {

@@ -166,7 +166,8 @@ extension RetryInterceptor: FoldableInterceptor {
     fileprivate enum Folding: Sendable {
         /// The interceptor must see these ends.
         case always(ChainInterest)
-        /// The same, unless the request gets an idempotency key, which is random.
+        /// The interceptor must see these ends; it does not fold for a request that gets an idempotency key, which is
+        /// random.
         case withoutKey(ChainInterest)
         /// The policy is invalid and fails each request.
         case never

@@ -121,7 +121,8 @@ public actor Session {
     /// Runs a request and collects its body.
     ///
     /// Every status is a result, except that redirects are followed by the ``RedirectPolicy``; the session validates
-    /// neither status nor content. Cancelling the task cancels the transfer. Interceptors run in the calling task.
+    /// neither status nor content. Cancelling the task cancels the transfer. Interceptors run in the calling
+    /// task, or in a separate one if `timeouts.total` is set.
     /// - Parameter request: A request, or a URL as a string literal.
     /// - Returns: The body, decoded and at most `limits.responseBody` bytes, and the response's head.
     /// - Throws: `NetworkError`: `.invalidRequest` before anything is sent, `.cancelled`, `.sessionClosed`,

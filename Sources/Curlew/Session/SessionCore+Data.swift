@@ -56,6 +56,7 @@ extension SessionCore {
         return (response.value, response.head)
     }
 
+    /// Runs a request through its chain, from the start or from an attempt whose head or end the chain must see.
     @inline(never)
     private func run(
         _ request: Request, continuing engine: EngineTransfer?

@@ -14,7 +14,7 @@ final class SessionCore: Sendable {
     let interceptors: [any Interceptor]
     /// The destination of downloads without a destination of their own.
     let downloads: DownloadDestination?
-    /// The chain of the session's own interceptors, and the chain of requests without interceptors of their own.
+    /// The chain of the built-in interceptors, and the chain of requests without interceptors of their own.
     private let builtIns: Chain
     private let defaultChain: Chain
     /// The interceptor that retries requests; it holds the retry budgets of all origins.
@@ -268,8 +268,7 @@ extension SessionCore {
         request.options.retry ?? (configuration.retry.isOn ? configuration.retry : nil)
     }
 
-    /// Returns the interceptors of the request: those of the whole transfer, the session's own, and those of each
-    /// attempt.
+    /// Returns the chain of a request: interceptors of the transfer, the built-in ones, and those of each attempt.
     func chain(for request: Request) -> Chain {
         if request.interceptors.isEmpty { return defaultChain }
         return Chain(request.interceptors + interceptors, around: builtIns)

@@ -11,7 +11,7 @@ struct AttemptPosition {
     var ordinal = 1
     /// Nanoseconds since the transfer was started.
     var offset: UInt64 = 0
-    /// Whether the attempt belongs to a held transfer, so that it may start although the session is closing.
+    /// Whether the chain sends the attempt while its transfer holds the loop, so that a closing loop accepts it.
     var continues = false
     /// Whether the response is saved to a file.
     var isSaved = false

@@ -4,7 +4,7 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// The one reader of a body: of a transfer, after the elements that precede it, or of a response in the chain.
+/// The only reader of a body: of a transfer, with the elements before the body, or of a response in the chain.
 ///
 /// The first step claims the body. Releasing the reader before the end of the body cancels the transfer or the attempt.
 final class BodyReader: Sendable {
@@ -206,7 +206,7 @@ final class BodyReader: Sendable {
         while true {
             if let decoding, let chunk = try await decoded(by: decoding, attempt) { return .bytes(chunk) }
             switch await attempt.engine.next(withProgress: withProgress) {
-            // They precede the response, which the reader has got already.
+            // The reader has delivered these elements before the body, or does not need them.
             case .informational, .head: break
             case .bytes(let chunk):
                 guard let decoding else { return .bytes(ByteChunk(chunk)) }

@@ -99,7 +99,7 @@ extension TransferEvent {
         }
     }
 
-    /// Returns the metrics event, and the end event if no run of a transfer sends it.
+    /// Returns the metrics event, and the end event unless a `TransferRun` sends it.
     private static func ending(_ outcome: EngineTransfer.Outcome, of plan: borrowing TransferPlan) -> [Kind] {
         let metrics = Kind.metrics(TransferMetrics(outcome.metrics))
         if !outcome.endsTransfer { return [metrics] }

@@ -40,8 +40,9 @@ extension RunMachine {
 
         // Results of the chain.
         case sent(Attempt)
-        /// The response of the chain; the attempt is the one whose end ends the transfer, nil if that end has happened
-        /// or does not matter.
+        /// The response of the chain, and the attempt whose end ends the transfer; nil if it needs no attempt.
+        ///
+        /// `hasEnded` is whether the attempt has ended already.
         case respond(Response, Attempt?, hasEnded: Bool)
         case fail(NetworkError)
         /// The time limit of the transfer has passed.
@@ -72,7 +73,7 @@ extension RunMachine {
         var finishes = false
         /// The tasks whose wait is over.
         var resumed = SmallList<Waiter>()
-        /// The task that leaves, because other tasks still wait.
+        /// The cancelled task whose wait ends although the transfer continues.
         var withdrawn: Waiter?
     }
 }

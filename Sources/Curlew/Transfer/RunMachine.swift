@@ -5,15 +5,16 @@ internal import CurlewEngine
 
 /// The state of one transfer, as a pure value.
 ///
-/// The machine takes what the holders of the transfer order, what the engine reports and what the chain of interceptors
-/// returns. Each input results in effects for its owner to carry out. The machine calls nothing and knows no time.
+/// Its inputs are orders of the holders of the transfer, reports of the engine, and results of the chain of
+/// interceptors. Each input returns effects, which the owner carries out. The machine calls no other code and reads no
+/// clock.
 ///
 /// A transfer *folds* when its first attempt starts without the chain. The chain then runs only if the engine reports a
 /// head or an end that the chain must see.
 struct RunMachine<Attempt: Identifiable & Sendable, Response: Sendable, Waiter: Identifiable & Sendable>: Sendable
 where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     enum Phase: Sendable {
-        /// Not started; the attempt is planned if the transfer folds.
+        /// Not started; with the planned first attempt, if the attempt does not wait for the chain.
         case idle(Attempt?)
         /// The first attempt runs without the chain.
         case folded(Attempt)
@@ -25,12 +26,12 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     }
 
     enum Finish: Sendable {
-        /// With the end of the attempt that delivered the response, which is the attempt's own response if nil.
+        /// With the end of an attempt. The response is that of the chain; nil stands for the attempt's own result.
         case attempt(Attempt, Response?)
         /// With a response that needs no attempt.
         case made(Response)
         case failed(NetworkError)
-        /// By a cancellation before the start, or instead of the chain.
+        /// By a cancellation before the start, or before the chain that should have seen the end of the attempt.
         case cancelled
     }
 
@@ -49,11 +50,11 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     private(set) var latest: Attempt?
     /// Whether the chain's first `send` takes an attempt that was started before the chain.
     private var hasFirst = false
-    /// Whether the chain runs from the start, beside the first attempt.
+    /// Whether the chain does not wait for a report of the first attempt.
     private let startsChain: Bool
     private(set) var attempts = 0
     private(set) var hasStarted = false
-    /// Whether the end of a refused transfer has no effects yet, because the transfer was not used.
+    /// Whether a refused transfer has not reported its end yet; its first use does.
     private var isEndDue = false
     private(set) var isPaused = false
     private(set) var isCancelled = false
@@ -70,7 +71,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     /// Creates the machine of a transfer that has not started.
     ///
     /// - Parameters:
-    ///   - attempt: The planned first attempt of a transfer that folds; nil for others.
+    ///   - attempt: The planned first attempt; nil when the chain sends the first attempt.
     ///   - startsChain: Whether the chain runs from the start although there is a planned attempt.
     init(_ attempt: Attempt?, startsChain: Bool, priority: Int) {
         phase = .idle(attempt)
@@ -132,7 +133,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     /// Whether the chain continues an attempt that was started before it, and has not begun.
     var isContinuing: Bool { if case .awake = phase { hasFirst && startsChain } else { false } }
 
-    /// Moves a transfer that does not fold on to its chain, which the caller runs; returns false for others.
+    /// Starts a transfer without a planned attempt, whose chain the caller then runs; returns false for others.
     mutating func beginChain() -> Bool {
         guard case .idle(nil) = phase else { return false }
         phase = .awake
@@ -327,7 +328,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         latest = attempt
         if hasEnded { return finish(.attempt(attempt, response), &effects) }
         phase = .responded(attempt, response)
-        // An earlier attempt may have missed a pause or its end.
+        // Orders reach only the latest attempt, so this one may have missed a pause or a resumption.
         change(attempt, isPaused ? orders : orders.union(.resume), &effects)
         if isCancelled { effects.cancel = attempt }
         resumeReaders(&effects)

@@ -12,7 +12,7 @@ internal import FoundationEssentials
 /// A transfer is cold: it starts when it is first awaited, iterated or `start()`ed, and it runs once. Its body is read
 /// once, either collected (`value`, `response()`) or streamed (`stream`, `elements`, `bytes`); a second reader gets an
 /// error. When the last copy, sequence and iterator of an unfinished transfer is released, the transfer is cancelled,
-/// unless it was `start()`ed.
+/// unless it was `start()`ed and is not paused.
 ///
 /// ```swift
 /// let transfer = session.transfer("https://example.com/archive.tar")
@@ -110,7 +110,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     ///
     /// Awaiting it again gives the same result.
     ///
-    /// A cancelled task stops waiting; the transfer is cancelled when no other task waits.
+    /// A cancelled task stops waiting. If no other task waits, the transfer is cancelled, unless it was `start()`ed.
     /// - Throws: `NetworkError`: `.cancelled`, also when the reader of the body was cancelled or released before the
     ///   end; `.invalidRequest` (an invalid request, or a stream has taken the body); `.timedOut`; `.bodyTooLarge`;
     ///   `.truncatedEncoding`; `.corruptEncoding`; or any other error that ended the transfer, with its phase.

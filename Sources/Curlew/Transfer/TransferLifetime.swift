@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The lifetime of a transfer: every public view of the transfer holds it.
+/// The lifetime of a transfer: every public holder (a `Transfer`, a sequence, an iterator) has a reference to it.
 ///
-/// When the last view is released, an unfinished transfer is cancelled, unless it was started with `start()` and is not
-/// paused: a paused transfer could never be resumed. The run cannot be this object, because the engine and the chain
-/// hold the run while they work.
+/// When the last holder is released, an unfinished transfer is cancelled, unless it was started with `start()` and is
+/// not paused: a paused transfer could never be resumed. The run cannot be this object, because the engine and the
+/// chain hold the run while they work.
 final class TransferLifetime: Sendable {
     let run: TransferRun
 

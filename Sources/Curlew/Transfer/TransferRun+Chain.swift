@@ -31,7 +31,7 @@ extension TransferRun {
 
     private var closed: NetworkError { NetworkError(EngineFailure(.closed, phase: .preparing), request: request) }
 
-    /// Passes the request through the chain: the one path of every request whose response is not simply final.
+    /// Passes the request through the chain, in the calling task, and gives the result to the machine.
     func execute() async {
         let alarm = session.totalTimeout(of: request) == nil ? nil : Task { await self.watchTotalTimeout() }
         defer { alarm?.cancel() }
@@ -271,11 +271,11 @@ extension TransferRun {
 extension Interception {
     /// A step that an interceptor takes next.
     enum Note {
-        /// It waits before it sends the request again after an error.
+        /// The interceptor waits before it sends the request again after an error.
         case waits(Duration, after: NetworkError)
-        /// It starts over at the original URL.
+        /// The interceptor starts over at the original URL.
         case restarts(Request)
-        /// It follows a redirect with a request.
+        /// The interceptor follows a redirect with a request.
         case redirects(to: Request, by: Status)
     }
 }

@@ -10,7 +10,7 @@ extension TransferRun {
 
     /// Returns the collected response; every call returns the same one.
     ///
-    /// A cancelled task stops waiting if other tasks still wait, and cancels the transfer otherwise.
+    /// A cancelled task stops waiting. If no other task waits, it cancels the transfer, unless that is detached.
     func response() async throws(NetworkError) -> Response<Data> {
         try checkStart()
         try claimValue()
@@ -19,7 +19,7 @@ extension TransferRun {
         return try await collected()
     }
 
-    /// Waits until the transfer has finished; returns false when the task was cancelled while other tasks wait.
+    /// Waits until the transfer has finished; returns false when the task was cancelled and the transfer continues.
     func waitUntilFinished() async -> Bool {
         let id = EngineTransfer.nextID()
         return await withTaskCancellationHandler {
@@ -66,7 +66,7 @@ extension TransferRun {
     /// The error of a transfer that was cancelled before its start, or between two attempts.
     var cancellation: NetworkError { .cancelled(attempts == 0 ? .preparing : .validating, request) }
 
-    /// The error for a task that stops waiting while other tasks continue to wait.
+    /// The error for a cancelled task whose transfer continues.
     private var withdrawn: NetworkError {
         guard attempts > 0, let now = state.withLock({ $0.machine.latest })?.snapshot else {
             return .cancelled(.preparing, request)

@@ -17,7 +17,7 @@ extension TransferRun {
         let latest: EngineTransfer?
         /// The attempt of a transfer whose chain has not run.
         fileprivate let first: Attempt?
-        /// The counters of that attempt.
+        /// The counters of the latest attempt.
         let counters: Counters?
         fileprivate let cancellation: NetworkError
 
@@ -51,7 +51,7 @@ extension TransferRun {
 
     /// The state of the transfer at this instant.
     var view: View {
-        // The download takes the lock of the run inside its own.
+        // Read before the lock of the run is taken, because downloads take that lock inside their own.
         let isQueued = download?.isQueued == true
         return state.withLock { state in
             let latest = state.machine.latest

@@ -115,7 +115,8 @@ final class TransferRun: Sendable {
         if !attempt.engine.attach(self) { self.state.withLock { $0.isEndTold = true } }
     }
 
-    /// Whether the attempt of a run that continues it had ended as a whole transfer before.
+    /// Whether the attempt that the run continues had ended before, and observers got that end as the end of the
+    /// transfer.
     var hasEndedBefore: Bool { state.withLock { $0.isEndTold && $0.machine.finish == nil } }
 
     // MARK: Inputs of the machine
@@ -213,14 +214,14 @@ final class TransferRun: Sendable {
 
     func cancel() { on(.cancel) }
 
-    /// Ends the transfer if it runs only for its holders, of which none is left.
+    /// Called when the last holder is released: cancels the transfer, unless it is detached and not paused.
     func drop() {
         on(.drop)
         state.withLock { $0.isDropped = true }
         forgetBody()
     }
 
-    /// Releases the response's body, after a reader has taken it or when there will be no reader.
+    /// Releases the response's body, because no holder is left to read it.
     ///
     /// The body's sources may hold the transfer, which holds the response.
     private func forgetBody() {
@@ -305,7 +306,7 @@ extension TransferRun.State {
         return first
     }
 
-    /// Moves a transfer that does not fold on to its chain, which the caller runs; returns false for others.
+    /// Starts a transfer without a planned attempt, whose chain the caller then runs; returns false for others.
     mutating func beginChain() -> Bool {
         defer { noteStart() }
         return machine.beginChain()

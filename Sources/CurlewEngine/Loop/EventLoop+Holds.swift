@@ -34,7 +34,7 @@ extension EventLoop {
         return LoopHold(self)
     }
 
-    /// Ends one hold; the work of the hold was posted before.
+    /// Ends one hold, whose work was posted before.
     fileprivate func release() {
         guard hasThread else { return }
         let isAwaited = holds.withLock { holds in

@@ -34,7 +34,8 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         package let head: RawHead?
         /// Whether the chain of interceptors need not see this end.
         package let isFinal: Bool
-        /// Whether this end is the end of everything that the caller started; false for a transfer with a sink.
+        /// Whether this end is the end of the whole transfer for observers; false if it is not final, and for a
+        /// transfer with a sink, whose owner reports the end.
         package let endsTransfer: Bool
         /// The facts are in one separate object, because outcomes are copied often; nil if there are no facts.
         private let facts: Facts?
@@ -120,10 +121,10 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         var isHeadReported = false
         /// Whether the sink gets reports of the progress.
         var isProgressWanted = false
-        /// Whether the end of this run is the end of everything that the caller started; known with the end.
+        /// ``Outcome/endsTransfer`` of the end; false before the end.
         var endsTransfer = false
         var observer: (any EngineObserver)?
-        /// The hold on the loop for the work that follows an end that is not final.
+        /// Keeps the loop busy from a head or an end that the chain must see until the chain takes the hold.
         var hold: LoopHold?
         /// Whether the caller has discarded the body, so that a failure is suppressed.
         var isBodyDiscarded = false

@@ -56,7 +56,7 @@ package struct TransferPlan: ~Copyable, Sendable {
     /// Whether the request is retried, with any method, if a reused connection ends before a byte of the response.
     package var resends = false
     package var priority: Int
-    /// Whether the run belongs to held work, so that the loop accepts it while it closes gracefully.
+    /// Whether the run continues a transfer that holds the loop, which accepts it while it closes gracefully.
     package var continues = false
     /// The ends that the chain of interceptors must see; all others are final.
     package var interest = ChainInterest()

@@ -11,7 +11,8 @@ package protocol TransferSink: AnyObject, Sendable {
     /// Whether the work of the sink has ended, so that the transfer has no effect any more.
     var isFinished: Bool { get }
 
-    /// Called once when the final head has arrived, if the chain must see it or the sink wants every head.
+    /// Called at most once, before the end: when the head of the response has arrived, and the chain must see it, the
+    /// body is streamed, or ``EngineTransfer/requestHead()`` was called.
     ///
     /// - Parameter isFinal: Whether the chain need not see the response.
     func receivedHead(of transfer: EngineTransfer, isFinal: Bool)
@@ -48,7 +49,7 @@ extension EngineTransfer {
 
     /// Makes an object the sink of this transfer's reports.
     ///
-    /// - Returns: False when the transfer has ended and its observers know that as the end of everything.
+    /// - Returns: False when the transfer has ended, and its observers got that end as the end of the whole transfer.
     @discardableResult
     package func attach(_ sink: any TransferSink) -> Bool {
         shared.withLock { shared in
@@ -127,7 +128,7 @@ extension EngineTransfer {
     /// Whether the sink has ended its work without this transfer.
     package var isLeftBehind: Bool { shared.withLock { $0.sink }?.isFinished == true }
 
-    /// Removes and returns the hold on the loop that a transfer has whose end is not final.
+    /// Removes and returns the hold that a head or an end for the chain has taken; nil for others.
     package func takeHold() -> LoopHold? {
         shared.withLock { shared in
             defer { shared.hold = nil }
