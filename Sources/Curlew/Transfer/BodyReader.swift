@@ -61,11 +61,13 @@ final class BodyReader: Sendable {
     }
 
     /// Creates the reader of a body that was claimed for it.
-    init(claimed body: IncomingBody, of request: Request) {
+    ///
+    /// - Throws: An error when a caller has the collected body.
+    init(claimed body: IncomingBody, of request: Request) throws(NetworkError) {
         source = .response(body, request)
         withProgress = false
         state = Lock(State(stage: .reading(body), isLastProgressDue: false))
-        open(body)
+        try open(body)
     }
 
     deinit {
@@ -127,7 +129,7 @@ final class BodyReader: Sendable {
         case (.unopened, .response(let body, let request)):
             try body.claim(for: request)
             state.withLock { $0.stage = .reading(body) }
-            open(body)
+            try open(body)
             return try await element(of: body)
         case (.waiting, .transfer(let lifetime)): return try await opening(of: lifetime.run)
         case (.reading(let body), _): return try await element(of: body)
@@ -145,15 +147,17 @@ final class BodyReader: Sendable {
         case .response(let response):
             try response.body.claim(for: response.request)
             state.withLock { $0.stage = .reading(response.body) }
-            open(response.body)
+            try open(response.body)
             return .head(response.head)
         }
     }
 
     /// Prepares to read a body: an attempt must not collect it any more.
-    private func open(_ body: IncomingBody) {
+    ///
+    /// - Throws: An error when a caller has the collected body.
+    private func open(_ body: IncomingBody) throws(NetworkError) {
         guard case .wire(let attempt) = body.source else { return }
-        attempt.engine.claimStream()
+        guard attempt.engine.claimStream() else { throw .takenBody(source.request) }
         guard let raw = attempt.engine.head, let decoding = attempt.decoding(of: raw) else { return }
         state.withLock { $0.decoding = decoding }
     }

@@ -53,7 +53,7 @@ final class IncomingBody: Sendable {
     /// - Throws: An error when the body is already taken.
     func take(for request: Request) throws(NetworkError) -> BodyReader {
         try claim(for: request)
-        return BodyReader(claimed: self, of: request)
+        return try BodyReader(claimed: self, of: request)
     }
 
     /// Claims the body for a reader.
@@ -94,7 +94,8 @@ final class IncomingBody: Sendable {
             // A reader of the transfer may have claimed the stream meanwhile, but it waits for the response.
             guard attempt.engine.claimCollecting() else {
                 let most = ByteCount(Int64(attempt.engine.plan.limits.bodySize))
-                return try await bytes(of: BodyReader(claimed: self, of: request), min(limit ?? most, most), request)
+                let reader = try BodyReader(claimed: self, of: request)
+                return try await bytes(of: reader, min(limit ?? most, most), request)
             }
             guard let outcome = await attempt.engine.answer() else { throw .headless(request) }
             let data = try await attempt.collected(outcome).value

@@ -53,7 +53,9 @@ extension TransferRun {
             return try await first.collected(outcome)
         case .attempt(_, let response?)?:
             if let error = response.failure(outcome) { throw error }
-            guard let outcome, let attempt = response.body.untouched else { return try response.inMemory() }
+            guard let outcome, let attempt = response.body.untouched, attempt.engine.claimCollecting() else {
+                return try response.inMemory()
+            }
             var collected = try await attempt.collected(outcome)
             collected.head = response.head
             return collected

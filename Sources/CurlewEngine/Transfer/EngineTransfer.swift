@@ -266,18 +266,22 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
     // MARK: Reading the stream
 
     /// Delivers the body to a reader instead of collecting it; the bytes collected so far come first.
-    package func claimStream() {
-        let isRunning = shared.withLock { shared in
-            guard shared.collects, !shared.isCollectingClaimed else { return false }
+    ///
+    /// - Returns: Whether the body is delivered; false when a caller has claimed the collected body.
+    @discardableResult
+    package func claimStream() -> Bool {
+        let (isRunning, isStreamed) = shared.withLock { shared in
+            guard shared.collects, !shared.isCollectingClaimed else { return (false, !shared.collects) }
             shared.collects = false
             if let chunk = shared.outcome?.body?.takeChunk() {
                 shared.chunks.append(chunk)
                 shared.buffered += chunk.count
                 shared.outcome?.body = nil
             }
-            return shared.outcome == nil && shared.lifecycle.state != .idle
+            return (shared.outcome == nil && shared.lifecycle.state != .idle, true)
         }
         if isRunning { loop.post(.adjust(self)) }
+        return isStreamed
     }
 
     /// Claims the collected body, which no reader can stream from now on; returns false when the body is streamed.

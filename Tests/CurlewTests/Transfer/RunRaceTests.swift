@@ -119,6 +119,25 @@ struct RunRaceTests {
         try await session.idle()
     }
 
+    @Test func collectedBodyIsNotStreamedAsAnEmptyOne() async throws {
+        let server = try MockServer { _ in .text("shared") }
+        let kept = Lock<IncomingResponse?>(nil)
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                if let response = kept.withLock({ $0 }) { return response }
+                let response = try await next(request)
+                kept.withLock { $0 = response }
+                return response
+            }
+        ])
+        let first = session.transfer(Request(server.url("/")))
+        #expect(try await first.value == Data("shared".utf8))
+        let second = session.transfer(Request(server.url("/")))
+        let error = try await networkError { for try await _ in second.bytes {} }
+        #expect(error.kind == .invalidRequest)
+        kept.withLock { $0 = nil }
+    }
+
     @Test func viewsOfADownloadDoNotBlockItsPauses() async throws {
         let folder = try Folder()
         let gate = Gate()

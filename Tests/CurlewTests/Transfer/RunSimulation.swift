@@ -17,19 +17,6 @@ struct StubWaiter: Identifiable, Equatable {
 
 typealias StubMachine = RunMachine<StubAttempt, String, StubWaiter>
 
-/// A small deterministic generator of random numbers (SplitMix64).
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
-
 /// A run with a simulated engine and a simulated chain, whose next step a generator selects.
 struct RunSimulation {
     /// How the transfer starts.
@@ -50,7 +37,7 @@ struct RunSimulation {
     }
 
     private(set) var machine: StubMachine
-    private var random: SplitMix
+    private var random: SeededChance
     private var attempts: [UInt64: Attempt] = [:]
     private var lastID: UInt64 = 0
     private var chain = Chain.unstarted
@@ -67,7 +54,7 @@ struct RunSimulation {
     private(set) var flaws: [String] = []
 
     init(_ kind: Kind, seed: UInt64) {
-        random = SplitMix(state: seed)
+        random = SeededChance(seed)
         let planned: StubAttempt? = kind == .runsChain ? nil : StubAttempt(id: 1)
         if planned != nil { attempts[1] = Attempt() }
         lastID = 1
