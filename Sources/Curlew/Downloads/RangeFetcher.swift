@@ -110,11 +110,13 @@ final class RangeFetcher: Sendable {
         while !Task.isCancelled, await run.waitWhilePaused() {
             guard let piece = state.withLock({ $0.isStopped ? nil : $0.plan.claim(by: worker) }) else { break }
             let outcome = await fetch(piece, worker)
-            state.withLock { state in
+            // The transfer is released without the lock, because its release may run code of the user.
+            let transfer = state.withLock { state in
                 state.plan.release(worker)
-                state.transfers[worker] = nil
                 state.hasChangedRanges = true
+                return state.transfers.removeValue(forKey: worker)
             }
+            withExtendedLifetime(transfer) {}
             signal.send()
             switch outcome {
             case .done: schedule.recordProgress()

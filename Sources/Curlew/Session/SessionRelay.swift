@@ -33,6 +33,11 @@ final class SessionRelay: EngineObserver {
         /// Whether the relay is closed, and the end of every transfer was sent.
         var isDone: Bool { isClosed && transfers.values.allSatisfy(\.isOver) }
 
+        /// Whether the end of the event's attempt is still expected.
+        func isEndPending(_ event: TransferEvent) -> Bool {
+            transfers[event.transfer]?.open.contains(event.attempt) == true
+        }
+
         /// Records an event and returns it with a monotonic `elapsed`; nil when its transfer has ended.
         mutating func record(_ event: TransferEvent) -> TransferEvent? {
             var transfer = transfers[event.transfer] ?? TransferState()
@@ -153,16 +158,20 @@ final class SessionRelay: EngineObserver {
     // MARK: Events
 
     func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
-        // Ignore events of attempts left behind by a finished transfer. An attempt cancelled before it started produces
-        // no events.
-        if transfer.isLeftBehind, !isEndPending(transfer) { return }
+        // An attempt cancelled before it started produces no events.
         if event.isUnsent(since: transfer.standing.startedAt) { return }
-        for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { send(event) }
+        for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { send(event, of: transfer) }
     }
 
-    func send(_ event: TransferEvent) {
+    /// Records an event and sends it to the observers.
+    ///
+    /// - Parameter attempt: The attempt of the event; nil for an event of the run.
+    func send(_ event: TransferEvent, of attempt: EngineTransfer? = nil) {
         let (wakes, mustServe) = state.withLock { state -> ([Buffer.Wake], Bool) in
             guard recorder != nil || !state.observers.isEmpty else { return ([], false) }
+            // Of an attempt that a finished transfer has left behind, only the end is expected. The check is under the
+            // lock, because the end of the transfer, recorded meanwhile, must stay its last event but for that one.
+            if let attempt, attempt.isLeftBehind, !state.isEndPending(event) { return ([], false) }
             let recorded = state.record(event)
             let mustServe = recorder?.enqueue(recorded ?? event, isLate: recorded == nil) ?? false
             guard let recorded else { return ([], mustServe) }
@@ -170,11 +179,6 @@ final class SessionRelay: EngineObserver {
         }
         if mustServe { recorder?.startRecording() }
         for wake in wakes { wake() }
-    }
-
-    /// Whether the end of the attempt is still expected.
-    private func isEndPending(_ transfer: EngineTransfer) -> Bool {
-        state.withLock { $0.transfers[transfer.plan.transfer]?.open.contains(transfer.plan.ordinal) == true }
     }
 
     func send(_ event: Session.Event) {

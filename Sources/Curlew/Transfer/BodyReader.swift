@@ -61,13 +61,10 @@ final class BodyReader: Sendable {
     }
 
     /// Creates the reader of a body that was claimed for it.
-    ///
-    /// - Throws: An error when a caller has the collected body.
-    init(claimed body: IncomingBody, of request: Request) throws(NetworkError) {
+    init(claimed body: IncomingBody, of request: Request) {
         source = .response(body, request)
         withProgress = false
-        state = Lock(State(stage: .reading(body), isLastProgressDue: false))
-        try open(body)
+        state = Lock(State(stage: .reading(body), decoding: body.decoding, isLastProgressDue: false))
     }
 
     deinit {
@@ -117,7 +114,7 @@ final class BodyReader: Sendable {
         case .reading(let body):
             if let engine = body.carrier?.engine { error == nil ? engine.discardBody() : engine.cancel() }
         }
-        if let error, case .transfer(let lifetime) = source { lifetime.run.recordReaderError(error) }
+        if case .transfer(let lifetime) = source { lifetime.run.readerHasEnded(with: error) }
     }
 
     private func element() async throws(NetworkError) -> TransferElement? {
@@ -127,9 +124,7 @@ final class BodyReader: Sendable {
             state.withLock { $0.stage = .waiting }
             return try await opening(of: lifetime.run)
         case (.unopened, .response(let body, let request)):
-            try body.claim(for: request)
-            state.withLock { $0.stage = .reading(body) }
-            try open(body)
+            try open(body, of: request)
             return try await element(of: body)
         case (.waiting, .transfer(let lifetime)): return try await opening(of: lifetime.run)
         case (.reading(let body), _): return try await element(of: body)
@@ -145,21 +140,21 @@ final class BodyReader: Sendable {
         switch try await run.nextOpening() {
         case .element(let element): return element
         case .response(let response):
-            try response.body.claim(for: response.request)
-            state.withLock { $0.stage = .reading(response.body) }
-            try open(response.body)
+            try open(response.body, of: response.request)
             return .head(response.head)
         }
     }
 
-    /// Prepares to read a body: an attempt must not collect it any more.
+    /// Claims a body and prepares to read it.
     ///
-    /// - Throws: An error when a caller has the collected body.
-    private func open(_ body: IncomingBody) throws(NetworkError) {
-        guard case .wire(let attempt) = body.source else { return }
-        guard attempt.engine.claimStream() else { throw .takenBody(source.request) }
-        guard let raw = attempt.engine.head, let decoding = attempt.decoding(of: raw) else { return }
-        state.withLock { $0.decoding = decoding }
+    /// - Throws: An error when the body is already taken.
+    private func open(_ body: IncomingBody, of request: Request) throws(NetworkError) {
+        try body.claim(for: request)
+        let decoding = body.decoding
+        state.withLock { state in
+            state.stage = .reading(body)
+            state.decoding = decoding
+        }
     }
 
     // MARK: The body

@@ -21,6 +21,15 @@ final class EventDistributor: EngineObserver {
             elapsed = max(elapsed, event.elapsed)
             return event.with(elapsed: elapsed)
         }
+
+        /// Passes an event to all observers, and returns the tasks to resume without the lock.
+        mutating func push(_ event: TransferEvent) -> [EventBuffer<TransferEvent>.Wake] {
+            if end != nil { return [] }
+            let event = inOrder(event)
+            if case .metrics = event.kind { metrics = event }
+            if event.isLast { end = event }
+            return buffers.values.flatMap { $0.buffer?.push(event, isLast: event.isLast) ?? [] }
+        }
     }
 
     private struct WeakBuffer { weak var buffer: EventBuffer<TransferEvent>? }
@@ -53,12 +62,17 @@ final class EventDistributor: EngineObserver {
 
     /// Passes an event to all observers; events after the last one are dropped.
     func receive(_ event: TransferEvent) {
-        let wakes = state.withLock { state -> [EventBuffer<TransferEvent>.Wake] in
-            if state.end != nil { return [] }
-            let event = state.inOrder(event)
-            if case .metrics = event.kind { state.metrics = event }
-            if event.isLast { state.end = event }
-            return state.buffers.values.flatMap { $0.buffer?.push(event, isLast: event.isLast) ?? [] }
+        for wake in state.withLock({ $0.push(event) }) { wake() }
+    }
+
+    /// Passes the end of the transfer to all observers.
+    ///
+    /// - Parameter metrics: Returns the last metrics, for a distributor that was added after the event with them; it is
+    ///   called under the lock.
+    func receiveEnd(_ event: TransferEvent, metrics: () -> TransferEvent?) {
+        let wakes = state.withLock { state in
+            let missed = state.end == nil && state.metrics == nil ? metrics() : nil
+            return (missed.map { state.push($0) } ?? []) + state.push(event)
         }
         for wake in wakes { wake() }
     }
@@ -134,8 +148,12 @@ extension TransferRun {
         guard isNew else { return buffer }
         running?.watch(distributor)
         let now = view
-        if now.finish != nil { distributor.receive(event(.finished(now.error))) }
+        if now.finish != nil { receiveEnd(now, by: distributor) }
         return buffer
+    }
+
+    private func receiveEnd(_ view: View, by distributor: EventDistributor) {
+        distributor.receiveEnd(event(.finished(view.error))) { view.metrics.map { event(.metrics($0)) } }
     }
 
     /// Returns an event with the current state; nil before the start.
@@ -157,20 +175,22 @@ extension TransferRun {
     }
 
     /// Sends an event to the observers of the transfer and its session; without observers no event is created.
-    ///
-    /// - Parameter reachesSession: Whether the observers of the session get the event, too.
-    func emit(_ kind: @autoclosure () -> TransferEvent.Kind, toSession reachesSession: Bool = true) {
-        tell(toSession: reachesSession) { event(kind()) }
-    }
+    func emit(_ kind: @autoclosure () -> TransferEvent.Kind) { tell { event(kind()) } }
 
     /// Sends an event about another attempt that follows the given one.
     func emit(_ kind: @autoclosure () -> TransferEvent.Kind, of request: Request, attempt: Int) {
         tell { event(kind(), of: request, attempt) }
     }
 
-    private func tell(toSession reachesSession: Bool = true, _ event: () -> TransferEvent) {
+    /// Sends the end of the transfer to its observers and, if `reachesSession` is true, to those of its session.
+    func emitEnd(toSession reachesSession: Bool) {
+        if let distributor = state.withLock({ $0.distributor }) { receiveEnd(view, by: distributor) }
+        if reachesSession, let relay = session.observedRelay { relay.send(event(.finished(view.error))) }
+    }
+
+    private func tell(_ event: () -> TransferEvent) {
         let distributor = state.withLock { $0.distributor }
-        let relay = reachesSession ? session.observedRelay : nil
+        let relay = session.observedRelay
         guard distributor != nil || relay != nil else { return }
         let event = event()
         distributor?.receive(event)

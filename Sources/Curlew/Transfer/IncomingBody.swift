@@ -53,18 +53,45 @@ final class IncomingBody: Sendable {
     /// - Throws: An error when the body is already taken.
     func take(for request: Request) throws(NetworkError) -> BodyReader {
         try claim(for: request)
-        return try BodyReader(claimed: self, of: request)
+        return BodyReader(claimed: self, of: request)
     }
 
-    /// Claims the body for a reader.
+    /// Claims the body for a reader; an attempt delivers the body then, instead of collecting it.
     ///
     /// - Throws: An error when the body is already taken.
     func claim(for request: Request) throws(NetworkError) {
-        let wasTaken = isTaken.withLock { isTaken in
-            defer { isTaken = true }
+        let isClaimed = isTaken.withLock { isTaken in
+            if isTaken { return false }
+            // Other bodies may belong to the same attempt, so the attempt decides.
+            if case .wire(let attempt) = source, !attempt.engine.claimReader() { return false }
+            isTaken = true
+            return true
+        }
+        if !isClaimed { throw Task.isCancelled ? .cancelled(.receiving, request) : .takenBody(request) }
+    }
+
+    /// Claims the body for a caller that collects it, if an attempt can collect it.
+    ///
+    /// - Returns: The attempt; nil when a reader has to collect the body.
+    /// - Throws: An error when the body is already taken.
+    private func claimCollecting(for request: Request) throws(NetworkError) -> Attempt? {
+        guard case .wire(let attempt) = source else { return nil }
+        let isCollecting = isTaken.withLock { isTaken -> Bool? in
+            if isTaken { return nil }
+            isTaken = attempt.engine.claimCollecting()
             return isTaken
         }
-        if wasTaken { throw Task.isCancelled ? .cancelled(.receiving, request) : .takenBody(request) }
+        if let isCollecting { return isCollecting ? attempt : nil }
+        throw Task.isCancelled ? .cancelled(.receiving, request) : .takenBody(request)
+    }
+
+    /// Makes the body unreadable, because another body replaces it.
+    func forgo() { isTaken.withLock { $0 = true } }
+
+    /// The decoding of an encoded body that an attempt delivers; nil for others.
+    var decoding: BodyDecoding? {
+        guard case .wire(let attempt) = source, let raw = attempt.engine.head else { return nil }
+        return attempt.decoding(of: raw)
     }
 
     /// The trailers of a body without an attempt, known at its end; nil without trailers.
@@ -89,23 +116,31 @@ final class IncomingBody: Sendable {
     /// - Parameter origin: The attempt that received the response; its limit applies.
     func collect(upTo limit: ByteCount?, of request: Request, from origin: Attempt?) async throws(NetworkError) -> Data
     {
-        if let attempt = untouched {
-            try claim(for: request)
-            // A reader of the transfer may have claimed the stream meanwhile, but it waits for the response.
-            guard attempt.engine.claimCollecting() else {
-                let most = ByteCount(Int64(attempt.engine.plan.limits.bodySize))
-                let reader = try BodyReader(claimed: self, of: request)
-                return try await bytes(of: reader, min(limit ?? most, most), request)
-            }
-            guard let outcome = await attempt.engine.answer() else { throw .headless(request) }
-            let data = try await attempt.collected(outcome).value
-            if let limit, data.count > limit.bytes { throw tooLarge(limit, request) }
-            return data
+        if let attempt = try claimCollecting(for: request) {
+            return try await collected(by: attempt, limit, request).value
         }
         // A body that is in memory already needs only the caller's limit.
         if case .bytes = source { return try await whole(upTo: limit, of: request).0 }
         let most = origin.map { ByteCount(Int64($0.engine.plan.limits.bodySize)) } ?? .defaultBodyLimit
         return try await whole(upTo: min(limit ?? most, most), of: request).0
+    }
+
+    /// Returns the whole body and its trailers; a body that an attempt collects can still be collected by others.
+    func copied(upTo limit: ByteCount?, of request: Request) async throws(NetworkError) -> (Data, HeaderFields) {
+        guard let attempt = untouched, attempt.engine.claimCollecting() else {
+            return try await whole(upTo: limit, of: request)
+        }
+        let response = try await collected(by: attempt, limit, request)
+        return (response.value, response.trailers)
+    }
+
+    private func collected(
+        by attempt: Attempt, _ limit: ByteCount?, _ request: Request
+    ) async throws(NetworkError) -> Response<Data> {
+        guard let outcome = await attempt.engine.answer() else { throw .headless(request) }
+        let response = try await attempt.collected(outcome)
+        if let limit, response.value.count > limit.bytes { throw tooLarge(limit, request) }
+        return response
     }
 
     /// Reads the whole body and its trailers chunk by chunk.
@@ -116,19 +151,12 @@ final class IncomingBody: Sendable {
             return (data, trailers)
         }
         let reader = try take(for: request)
-        let data = try await bytes(of: reader, limit, request)
-        return (data, reader.trailers ?? [:])
-    }
-
-    private func bytes(
-        of reader: BodyReader, _ limit: ByteCount?, _ request: Request
-    ) async throws(NetworkError) -> Data {
         var data = Data()
         while let chunk = try await reader.next() {
             if let limit, Int64(data.count + chunk.count) > limit.bytes { throw tooLarge(limit, request) }
             data.append(contentsOf: chunk)
         }
-        return data
+        return (data, reader.trailers ?? [:])
     }
 
     private func tooLarge(_ limit: ByteCount, _ request: Request) -> NetworkError {
@@ -139,37 +167,49 @@ final class IncomingBody: Sendable {
 
     /// Discards the body: reads a short rest so that the connection can be reused, and cancels a long or slow one.
     ///
-    /// The body cannot be read afterwards.
+    /// The body cannot be read afterwards. If another task reads it, that task gets an error.
     func discard(_ attempt: Attempt, expecting length: Int64?) async {
         let wasTaken = isTaken.withLock { isTaken in
             defer { isTaken = true }
             return isTaken
         }
         let engine = attempt.engine
-        if engine.outcome == nil, length ?? 0 <= Int64(Self.maximumRest), !wasTaken {
-            await readRest(of: attempt)
+        if !wasTaken, let next = rest(of: engine) {
+            if engine.outcome == nil, length ?? 0 <= Int64(Self.maximumRest) { await readRest(of: engine, next) }
+            engine.discardBody()
+        } else {
+            engine.cancel()
         }
-        engine.discardBody()
         _ = await engine.ended()
     }
 
-    /// Reads the bytes of the rest without decoding them.
-    private func readRest(of attempt: Attempt) async {
-        let engine = attempt.engine
-        engine.claimStream()
+    /// Returns a function that reads the next bytes of an unread body without decoding them, and returns their number,
+    /// nil at the end; returns nil when the body has another reader.
+    private func rest(of engine: EngineTransfer) -> (() async -> Int?)? {
+        if engine.claimReader() {
+            return {
+                while true {
+                    switch await engine.next(withProgress: false) {
+                    case .bytes(let chunk): return chunk.count
+                    case .end: return nil
+                    case .informational, .head, .progress, .trailers: break
+                    }
+                }
+            }
+        }
+        // The source has read the start of the body.
+        guard isAsReceived, case .pull(let source) = source else { return nil }
+        return { try? await source.next()?.count }
+    }
+
+    private func readRest(of engine: EngineTransfer, _ next: () async -> Int?) async {
         let patience = Task {
             try await ContinuousClock().wait(for: Self.longestWait)
             engine.discardBody()
         }
         defer { patience.cancel() }
         var rest = 0
-        while rest <= Self.maximumRest {
-            switch await engine.next(withProgress: false) {
-            case .bytes(let chunk): rest += chunk.count
-            case .end: return
-            case .informational, .head, .progress, .trailers: break
-            }
-        }
+        while rest <= Self.maximumRest, let count = await next() { rest += count }
     }
 }
 

@@ -83,7 +83,7 @@ public struct IncomingResponse: Sendable {
     ///
     /// - Parameter body: The new decoded body.
     public func with(body: some Sequence<UInt8>) -> IncomingResponse {
-        // The old body is not needed any more.
+        self.body.forgo()
         attempt?.engine.discardBody()
         return IncomingResponse(head, IncomingBody(Data(body)), request, attempt)
     }

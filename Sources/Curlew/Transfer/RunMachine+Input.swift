@@ -64,6 +64,8 @@ extension RunMachine {
     struct Effects: Sendable {
         /// Changes of an attempt, to make before the lock of the machine is left, so that two threads cannot swap them.
         var changes: (attempt: Attempt, order: Order)?
+        /// Earlier attempts to which the changes or the cancellation also apply; usually empty.
+        var others: [Attempt] = []
         // The others follow in this order, without the lock.
         var start: Attempt?
         var cancel: Attempt?

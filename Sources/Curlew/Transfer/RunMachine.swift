@@ -46,13 +46,19 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
 
     private(set) var phase: Phase
     private(set) var claim = Claim.none
-    /// The current or last attempt, to which orders apply.
+    /// The current or last attempt.
     private(set) var latest: Attempt?
+    private var hasLatestEnded = false
+    /// The attempts before the latest that have not ended: an interceptor may send several requests at a time.
+    private var others: [Attempt] = []
     /// Whether the chain's first `send` takes an attempt that was started before the chain.
     private var hasFirst = false
     /// Whether the chain does not wait for a report of the first attempt.
     private let startsChain: Bool
+    /// The number of attempts that were sent.
     private(set) var attempts = 0
+    /// The number that the latest attempt has reserved.
+    private var lastOrdinal = 0
     private(set) var hasStarted = false
     /// Whether a refused transfer has not reported its end yet; its first use does.
     private var isEndDue = false
@@ -66,6 +72,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     private var readers = SmallList<Waiter>()
     /// Whether several readers may read the body, from a file.
     private var hasFile = false
+    private var fileReaders = 0
     private var steps: [StepWaiter] = []
 
     /// Creates the machine of a transfer that has not started.
@@ -147,6 +154,19 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         hasFile = true
     }
 
+    mutating func addFileReader() { fileReaders += 1 }
+
+    mutating func removeFileReader() { fileReaders -= 1 }
+
+    /// Reserves the number of the next attempt, before it is sent.
+    mutating func reserveOrdinal() -> Int {
+        lastOrdinal = max(lastOrdinal, attempts) + 1
+        return lastOrdinal
+    }
+
+    /// Releases the number of an attempt that could not be made.
+    mutating func releaseOrdinal(_ ordinal: Int) { if ordinal == lastOrdinal { lastOrdinal -= 1 } }
+
     /// Whether the transfer was cancelled before its start.
     var isUnused: Bool { if case .finished(.cancelled) = phase { !hasStarted } else { false } }
 
@@ -178,13 +198,13 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
             start(&effects)
         case .pause:
             isPaused = true
-            change(latest, .pause, &effects)
+            changeAll(.pause, &effects)
         case .resume:
             isPaused = false
-            change(latest, .resume, &effects)
+            changeAll(.resume, &effects)
         case .prioritise(let priority):
             self.priority = priority
-            change(latest, .prioritise, &effects)
+            changeAll(.prioritise, &effects)
         case .cancel, .stopReading: cancel(&effects)
         // A paused transfer could never be resumed.
         case .drop: if !isDetached || isPaused { cancel(&effects) }
@@ -206,6 +226,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
             head(of: id, isFinal, &effects)
         case .end(let id, let isFinal):
             resumeSteps(&effects) { $0.attempt == id }
+            if latest?.id == id { hasLatestEnded = true } else { others.removeAll { $0.id == id } }
             end(of: id, isFinal, &effects)
         case .news: resumeReaders(&effects)
         case .sent(let attempt): sent(attempt, &effects)
@@ -254,6 +275,11 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         effects.changes = (attempt, order.union(effects.changes?.order ?? []))
     }
 
+    private func changeAll(_ order: Order, _ effects: inout Effects) {
+        change(latest, order, &effects)
+        if effects.changes != nil { effects.others = others }
+    }
+
     private mutating func cancel(_ effects: inout Effects) {
         switch phase {
         case .finished: return
@@ -263,6 +289,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
             effects.cancel = latest
             effects.cancelsChain = true
         }
+        effects.others = others
         isCancelled = true
     }
 
@@ -276,8 +303,8 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         if !readers.allSatisfy({ $0.id != id }) { return cancel(&effects) }
         waiters.removeAll { $0.id == id }.forEach { left = $0 }
         if let left {
-            if !waiters.isEmpty || isDetached { return effects.withdrawn = left }
-            // No other task waits: cancel the transfer, and wait until it has ended before returning.
+            if !waiters.isEmpty || isDetached || fileReaders > 0 { return effects.withdrawn = left }
+            // No other task waits or reads: cancel the transfer, and wait until it has ended before returning.
             waiters.append(left)
             cancel(&effects)
         }
@@ -316,8 +343,16 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         effects.start = attempt
         effects.changes = orders.isEmpty ? nil : (attempt, orders)
         guard case .awake = phase else { return }
-        latest = attempt
+        setLatest(attempt)
         if isCancelled { effects.cancel = attempt }
+    }
+
+    private mutating func setLatest(_ attempt: Attempt) {
+        if latest?.id == attempt.id { return }
+        others.removeAll { $0.id == attempt.id }
+        if let latest, !hasLatestEnded { others.append(latest) }
+        latest = attempt
+        hasLatestEnded = false
     }
 
     private mutating func respond(
@@ -325,17 +360,17 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     ) {
         guard case .awake = phase else { return }
         guard let attempt else { return finish(.made(response), &effects) }
-        latest = attempt
+        setLatest(attempt)
         if hasEnded { return finish(.attempt(attempt, response), &effects) }
         phase = .responded(attempt, response)
-        // Orders reach only the latest attempt, so this one may have missed a pause or a resumption.
-        change(attempt, isPaused ? orders : orders.union(.resume), &effects)
+        if claim == .stream { change(attempt, .stream, &effects) }
         if isCancelled { effects.cancel = attempt }
         resumeReaders(&effects)
     }
 
     private mutating func finish(_ finish: Finish, _ effects: inout Effects) {
         phase = .finished(finish)
+        others = []
         effects.finishes = true
         if !waiters.isEmpty { effects.resumed.append(contentsOf: waiters.removeAll()) }
         resumeReaders(&effects)

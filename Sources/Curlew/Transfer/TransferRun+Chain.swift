@@ -70,18 +70,23 @@ extension TransferRun {
         return .cancelled(latest == nil ? .preparing : .receiving, request)
     }
 
-    /// Returns the response with its body in memory, for any number of tasks, unless it is the body of an attempt or a
-    /// stream has claimed it.
+    /// Returns the response with its body in memory, for any number of tasks, unless an attempt of this transfer
+    /// delivers the body or a stream has claimed it.
     private func ready(_ response: IncomingResponse) async throws(NetworkError) -> IncomingResponse {
-        guard case .pull = response.body.source, !isStreamed else { return response }
-        let limit = session.bodyLimit(of: request)
-        let (data, trailers) = try await response.body.whole(upTo: limit, of: request)
+        if isStreamed { return response }
+        switch response.body.source {
+        case .bytes: return response
+        case .wire(let attempt) where owns(attempt): return response
+        case .wire, .pull: break
+        }
+        let (data, trailers) = try await response.body.copied(upTo: session.bodyLimit(of: request), of: request)
         let body = IncomingBody(data, trailers: trailers)
         return IncomingResponse(response.head, body, response.request, response.attempt)
     }
 
     private func respond(_ response: IncomingResponse) async {
-        guard let attempt = response.body.carrier ?? response.attempt else {
+        // The attempt of another transfer, whose response an interceptor has kept, reports to that transfer.
+        guard let attempt = response.body.carrier ?? response.attempt, owns(attempt) else {
             return on(.respond(response, nil, hasEnded: true))
         }
         if download != nil {
@@ -90,10 +95,6 @@ extension TransferRun {
             return on(.respond(response, nil, hasEnded: true))
         }
         while !respond(response, receivedBy: attempt) { _ = await attempt.engine.ended() }
-        guard !owns(attempt) else { return }
-        // The attempt of another transfer reports its end to that transfer.
-        let outcome = await attempt.engine.ended()
-        follow(take(.end(attempt.id, isFinal: true), outcome: outcome)) { $0.resume() }
     }
 
     private func owns(_ attempt: Attempt) -> Bool { attempt.engine.plan.transfer == id }
@@ -179,19 +180,29 @@ extension TransferRun {
             throw .overdue(request, after: total)
         }
         if isCancelled || Task.isCancelled { throw .cancelled(phase, request) }
-        let (number, withheld) = state.withLock { ($0.machine.attempts + 1, $0.withheld) }
+        let (number, withheld, previous) = state.withLock {
+            ($0.machine.reserveOrdinal(), $0.withheld, $0.machine.latest)
+        }
         let position = AttemptPosition(
             id: id, ordinal: number, offset: elapsedNanoseconds, continues: true, isSaved: download != nil)
         // An interceptor may have created a new request without the withheld fields.
         var request = request
         request.withheld += withheld.filter { !request.withheld.contains($0) }
-        let attempt = try session.attempt(request, at: position)
-        let repeated = state.withLock { state in
-            defer { (state.latestRequest, state.followsRedirect) = (request, false) }
-            return number > 1 && !state.followsRedirect ? state.latestRequest ?? self.request : nil
+        let attempt: Attempt
+        do throws(NetworkError) {
+            attempt = try session.attempt(request, at: position)
+        } catch {
+            state.withLock { $0.machine.releaseOrdinal(number) }
+            throw error
         }
-        if let repeated { emit(.retried, of: repeated, attempt: number - 1) }
+        let (last, isRepeated) = state.withLock { state in
+            defer { (state.latestRequest, state.followsRedirect) = (request, false) }
+            return (state.latestRequest, number > 1 && !state.followsRedirect)
+        }
+        if isRepeated { emit(.retried, of: last ?? self.request, attempt: number - 1) }
         on(.sent(attempt.engine))
+        // Their release may run code of the user, so it must not happen under the lock.
+        withExtendedLifetime((previous, last)) {}
         return attempt
     }
 

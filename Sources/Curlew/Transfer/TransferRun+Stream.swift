@@ -19,7 +19,10 @@ extension TransferRun {
     /// - Throws: An error when the body has another reader, or its value is awaited.
     func claimStream(withProgress: Bool) throws(NetworkError) {
         try checkStart()
-        if download != nil { return on(.start(detaches: false)) }
+        if download != nil {
+            state.withLock { $0.machine.addFileReader() }
+            return on(.start(detaches: false))
+        }
         let hasClaim = state.withLock { state in
             guard state.machine.claimStream() else { return false }
             state.wantsProgress = withProgress
@@ -95,15 +98,16 @@ extension TransferRun {
 
     /// Records that the reader of the stream stops before the end of the body, which cancels the transfer.
     func stopReading() {
+        readerHasEnded(with: .cancelled(.receiving, request))
         // A download's file may have other readers; do not cancel it.
-        if download != nil { return }
-        recordReaderError(.cancelled(.receiving, request))
-        on(.stopReading)
+        if download == nil { on(.stopReading) }
     }
 
-    /// Records the error that stopped the reader of the stream before the end of the body.
-    func recordReaderError(_ error: NetworkError) {
-        if download == nil { state.withLock { $0.readerError = error } }
+    /// Records that a reader has ended, and the error that stopped the reader of the stream before the end of the body.
+    func readerHasEnded(with error: NetworkError?) {
+        state.withLock { state in
+            if download != nil { state.machine.removeFileReader() } else if let error { state.readerError = error }
+        }
     }
 }
 

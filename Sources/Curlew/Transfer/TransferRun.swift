@@ -139,7 +139,10 @@ final class TransferRun: Sendable {
         _ input: Machine.Input, outcome: EngineTransfer.Outcome?, _ state: inout State
     ) -> Consequences {
         let effects = state.machine.on(input)
-        if let (engine, order) = effects.changes { state.apply(order, to: engine) }
+        if let (engine, order) = effects.changes {
+            state.apply(order, to: engine)
+            for other in effects.others { state.apply(order, to: other) }
+        }
         state.noteStart()
         // Without a sink, an attempt that another thread cancels now would end unnoticed.
         if let engine = effects.start {
@@ -175,7 +178,10 @@ final class TransferRun: Sendable {
             if let distributor = consequences.distributor { engine.watch(distributor) }
             engine.startPrepared()
         }
-        effects.cancel?.cancel()
+        if let engine = effects.cancel {
+            engine.cancel()
+            for other in effects.others { other.cancel() }
+        }
         if effects.runsChain { runChain() }
         if effects.cancelsChain { state.withLock { $0.chain }?.cancel() }
         if effects.finishes { finished() }
@@ -185,7 +191,7 @@ final class TransferRun: Sendable {
     }
 
     private func finished() {
-        let (holds, isEndTold, isUnused, passed) = state.withLock { state in
+        let (holds, isEndTold, isUnused, isDropped, passed) = state.withLock { state in
             defer {
                 state.hold = nil
                 state.chain = nil
@@ -196,11 +202,13 @@ final class TransferRun: Sendable {
                 passed = state.first?.request
             }
             return (
-                [state.hold, state.machine.latest?.takeHold()], state.isEndTold, state.machine.isUnused, passed
+                [state.hold, state.machine.latest?.takeHold()], state.isEndTold, state.machine.isUnused,
+                state.isDropped, passed
             )
         }
         if let passed { chain.passed(passed) }
-        if !isEndTold { emit(.finished(view.error), toSession: !isUnused) }
+        if !isEndTold { emitEnd(toSession: !isUnused) }
+        if isDropped { forgetBody() }
         withExtendedLifetime(holds) {}
     }
 

@@ -93,6 +93,7 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         var collects = true
         /// Whether a caller has claimed the collected body, so that no reader can stream it.
         var isCollectingClaimed = false
+        var hasReader = false
         var priority: Int
         var informational: [RawHead] = []
         var head: RawHead?
@@ -282,6 +283,17 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         }
         if isRunning { loop.post(.adjust(self)) }
         return isStreamed
+    }
+
+    /// Claims the stream for a reader, which alone may call ``next(withProgress:)``.
+    ///
+    /// - Returns: False when there is a reader already, or a caller has claimed the collected body.
+    package func claimReader() -> Bool {
+        guard claimStream() else { return false }
+        return shared.withLock { shared in
+            defer { shared.hasReader = true }
+            return !shared.hasReader
+        }
     }
 
     /// Claims the collected body, which no reader can stream from now on; returns false when the body is streamed.

@@ -39,7 +39,7 @@ struct RunMachineTests {
         case idle, idlePaused, besideChain, folded, foldedWithWaiter, foldedWithTwo, foldedDetached, foldedStream
         case foldedCancelled, awake, awakePaused, awakeSending, awakeAwaitingEnd, awakeWithWaiter, awakeCancelled,
             responded
-        case respondedWithWaiter, respondedStream, finished, refused
+        case respondedWithWaiter, respondedStream, finished, refused, awakeWithTwoAttempts
 
         var machine: StubMachine {
             let first = StubAttempt(id: 1)
@@ -62,6 +62,7 @@ struct RunMachineTests {
             }
             if self == .foldedWithTwo { _ = machine.on(.awaitFinish(StubWaiter(id: 6))) }
             if rawValue.hasPrefix("awake") || rawValue.hasPrefix("responded") { _ = machine.on(.sent(first)) }
+            if self == .awakeWithTwoAttempts { _ = machine.on(.sent(StubAttempt(id: 3))) }
             if self == .awakeSending { _ = machine.on(.awaitHead(1, StubWaiter(id: 8))) }
             if self == .awakeAwaitingEnd { _ = machine.on(.awaitEnd(1, StubWaiter(id: 8))) }
             if self == .awakePaused { _ = machine.on(.pause) }
@@ -94,10 +95,12 @@ struct RunMachineTests {
                 (StubMachine.Order.pause, "pause"), (.resume, "resume"), (.prioritise, "prioritise"),
                 (.stream, "stream"),
             ]
-            words += names.filter { order.contains($0.0) }.map { "\($0.1) \(attempt.id)" }
+            for attempt in [attempt] + effects.others {
+                words += names.filter { order.contains($0.0) }.map { "\($0.1) \(attempt.id)" }
+            }
         }
         if let attempt = effects.start { words.append("start \(attempt.id)") }
-        if let attempt = effects.cancel { words.append("cancel \(attempt.id)") }
+        if let attempt = effects.cancel { words += ([attempt] + effects.others).map { "cancel \($0.id)" } }
         if effects.runsChain { words.append("run chain") }
         if effects.cancelsChain { words.append("cancel chain") }
         if effects.finishes { words.append("tell end") }
@@ -126,6 +129,43 @@ struct RunMachineTests {
         #expect(words(machine, machine.on(.leave(8))) == "→ awake")
         #expect(words(machine, machine.on(.news)) == "resume 7, resume 9, → awake")
         #expect(!machine.isCancelled)
+    }
+
+    @Test func waitingTaskLeavesTheReadersOfAFile() {
+        var machine = StubMachine(nil, startsChain: false, priority: 0)
+        machine.claimFile()
+        machine.addFileReader()
+        _ = machine.on(.start(detaches: false))
+        _ = machine.on(.awaitFinish(StubWaiter(id: 7)))
+        #expect(words(machine, machine.on(.leave(7))) == "withdraw 7, → awake")
+        machine.removeFileReader()
+        _ = machine.on(.awaitFinish(StubWaiter(id: 8)))
+        #expect(words(machine, machine.on(.leave(8))) == "cancel chain, → awake")
+    }
+
+    @Test func ordersReachEveryAttemptThatHasNotEnded() {
+        var machine = Scene.awakeWithTwoAttempts.machine
+        _ = machine.on(.respond("r", StubAttempt(id: 1), hasEnded: false))
+        #expect(words(machine, machine.on(.pause)) == "pause 1, pause 3, → responded")
+        _ = machine.on(.end(3, isFinal: true))
+        #expect(words(machine, machine.on(.resume)) == "resume 1, → responded")
+        machine = Scene.awakeWithTwoAttempts.machine
+        _ = machine.on(.end(1, isFinal: true))
+        #expect(words(machine, machine.on(.pause)) == "pause 3, → awake")
+        _ = machine.on(.end(3, isFinal: true))
+        _ = machine.on(.sent(StubAttempt(id: 4)))
+        #expect(words(machine, machine.on(.cancel)) == "cancel 4, cancel chain, → awake")
+    }
+
+    @Test func attemptsOfOneTimeHaveDifferentNumbers() {
+        var machine = StubMachine(nil, startsChain: false, priority: 0)
+        _ = machine.on(.start(detaches: false))
+        #expect([machine.reserveOrdinal(), machine.reserveOrdinal()] == [1, 2])
+        machine.releaseOrdinal(1)
+        #expect(machine.reserveOrdinal() == 3)
+        machine.releaseOrdinal(3)
+        _ = machine.on(.sent(StubAttempt(id: 1)))
+        #expect(machine.reserveOrdinal() == 3)
     }
 
     /// Every input in every state; rows of the table that are missing have no effect and keep the phase.

@@ -135,7 +135,141 @@ struct RunRaceTests {
         let second = session.transfer(Request(server.url("/")))
         let error = try await networkError { for try await _ in second.bytes {} }
         #expect(error.kind == .invalidRequest)
+        #expect(try await first.value == Data("shared".utf8))
         kept.withLock { $0 = nil }
+    }
+
+    /// Two transfers with one response, whose body is still arriving, both get it.
+    @Test func keptResponseGivesItsBodyToBothTransfers() async throws {
+        let pattern = PatternBody(seed: 8, length: 4000)
+        let (gate, secondResponse) = (Gate(), Gate())
+        let server = try MockServer { _ in .pattern(pattern).fault(.stall(gate), at: .body(500)) }
+        let kept = Lock<IncomingResponse?>(nil)
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                if let response = kept.withLock({ $0 }) {
+                    secondResponse.open()
+                    return response
+                }
+                let response = try await next(request)
+                kept.withLock { $0 = response }
+                return response
+            }
+        ])
+        let first = session.transfer(Request(server.url("/"))).start()
+        await gate.waitUntilReached()
+        while kept.withLock({ $0 }) == nil { await Task.yield() }
+        let second = session.transfer(Request(server.url("/"))).start()
+        await secondResponse.wait()
+        gate.open()
+        let values = try await [first.value, second.value, second.value, first.value]
+        #expect(values.allSatisfy { $0 == Data(pattern.bytes(in: 0..<4000)) })
+        #expect(try await session.data(for: Request(server.url("/"))).0 == Data(pattern.bytes(in: 0..<4000)))
+        kept.withLock { $0 = nil }
+    }
+
+    /// The reader of a replaced body and the discard of the response must not wait for the same step.
+    @Test func discardOfABodyThatIsReadEndsItsReader() async throws {
+        let (gate, started) = (Gate(), Gate())
+        let server = try MockServer { request in
+            if request.path == "/next" { return .text("next") }
+            return .pattern(PatternBody(seed: 9, length: 4000)).fault(.stall(gate), at: .body(500))
+        }
+        let error = Lock<NetworkError?>(nil)
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                let response = try await next(request)
+                if response.request.url.hasSuffix("/next") { return response }
+                let replaced = response.with(chunks: response.bytes)
+                let reader = Task {
+                    for try await _ in replaced.bytes { started.open() }
+                }
+                await started.wait()
+                await replaced.discard()
+                do { try await reader.value } catch let failure as NetworkError { error.withLock { $0 = failure } }
+                return try await next(Request(server.url("/next")))
+            }
+        ])
+        #expect(try await session.data(for: Request(server.url("/"))).0 == Data("next".utf8))
+        #expect(error.withLock { $0?.kind } == .cancelled)
+        gate.open()
+    }
+
+    /// A short rest behind a start that was read is read as well, so the connection stays usable.
+    @Test func discardAfterPeekKeepsTheConnection() async throws {
+        let server = try MockServer { _ in .text(String(repeating: "a", count: 60_000)) }
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                let (start, response) = try await next(request).peek(.bytes(5))
+                #expect(start == Data("aaaaa".utf8))
+                await response.discard()
+                return response.with(body: "short".utf8)
+            }
+        ])
+        for _ in 0..<3 { #expect(try await session.data(for: Request(server.url("/"))).0 == Data("short".utf8)) }
+        #expect(server.connectionCount == 1)
+    }
+
+    @Test func replacedBodyCannotBeRead() async throws {
+        let server = try MockServer { _ in .text("old") }
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                let old = try await next(request)
+                let response = old.with(body: "new".utf8)
+                let error = try await networkError { _ = try await old.collect() }
+                #expect(error.kind == .invalidRequest)
+                return response
+            }
+        ])
+        #expect(try await session.data(for: Request(server.url("/"))).0 == Data("new".utf8))
+    }
+
+    /// Requests that an interceptor sends at the same time have numbers of their own, and a pause reaches all of them.
+    @Test func simultaneousAttemptsHaveNumbersAndArePaused() async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in
+            .pattern(PatternBody(seed: 3, length: 4000)).fault(.stall(gate), at: .start)
+        }
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                async let other = next(request)
+                let response = try await next(request)
+                await (try await other).discard()
+                return response
+            }
+        ])
+        let transfer = session.transfer(Request(server.url("/")))
+        let events = transfer.events
+        transfer.start()
+        await gate.waitUntilReached(times: 2)
+        transfer.pause()
+        var queued: [Int] = []
+        var paused: Set<Int> = []
+        for await event in events {
+            if case .queued = event.kind { queued.append(event.attempt) }
+            if case .paused = event.kind, paused.insert(event.attempt).inserted, paused.count == 2 { break }
+        }
+        transfer.resume()
+        gate.open()
+        #expect(try await transfer.value.count == 4000)
+        #expect(queued.sorted() == [1, 2])
+        #expect(paused == [1, 2])
+    }
+
+    @Test func lateObserverGetsTheMetrics() async throws {
+        let server = try MockServer { _ in .text("measured") }
+        let transfer = Session().transfer(Request(server.url("/")))
+        _ = try await transfer.value
+        var kinds: [String] = []
+        for await event in transfer.events {
+            switch event.kind {
+            case .state(.finished): kinds.append("state")
+            case .metrics(let metrics): kinds.append("metrics \(metrics.responseBodyBytes)")
+            case .finished(nil): kinds.append("finished")
+            default: kinds.append("other")
+            }
+        }
+        #expect(kinds == ["state", "metrics 8", "finished"])
     }
 
     @Test func viewsOfADownloadDoNotBlockItsPauses() async throws {

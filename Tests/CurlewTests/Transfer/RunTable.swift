@@ -112,7 +112,7 @@ enum RunTable {
         awake · read: stream 1, → awake
         awake · stopReading: cancel 1, cancel chain, → awake
         awake · sent: start 2, → awake
-        awake · respond running: resume 1, → responded
+        awake · respond running: → responded
         awake · respond ended: tell end, → finished with attempt
         awake · respond made: tell end, → finished with made
         awake · fail: tell end, → failed
@@ -125,7 +125,7 @@ enum RunTable {
         awakePaused · read: stream 1, → awake
         awakePaused · stopReading: cancel 1, cancel chain, → awake
         awakePaused · sent: pause 2, start 2, → awake
-        awakePaused · respond running: pause 1, → responded
+        awakePaused · respond running: → responded
         awakePaused · respond ended: tell end, → finished with attempt
         awakePaused · respond made: tell end, → finished with made
         awakePaused · fail: tell end, → failed
@@ -142,7 +142,7 @@ enum RunTable {
         awakeSending · end final: resume 8, → awake
         awakeSending · end not final: resume 8, → awake
         awakeSending · sent: start 2, → awake
-        awakeSending · respond running: resume 1, → responded
+        awakeSending · respond running: → responded
         awakeSending · respond ended: tell end, → finished with attempt
         awakeSending · respond made: tell end, → finished with made
         awakeSending · fail: tell end, → failed
@@ -155,7 +155,7 @@ enum RunTable {
         awakeAwaitingEnd · read: stream 1, resume 8, → awake
         awakeAwaitingEnd · stopReading: cancel 1, cancel chain, → awake
         awakeAwaitingEnd · sent: start 2, → awake
-        awakeAwaitingEnd · respond running: resume 1, → responded
+        awakeAwaitingEnd · respond running: → responded
         awakeAwaitingEnd · respond ended: tell end, → finished with attempt
         awakeAwaitingEnd · respond made: tell end, → finished with made
         awakeAwaitingEnd · fail: tell end, → failed
@@ -171,7 +171,7 @@ enum RunTable {
         awakeWithWaiter · read: stream 1, → awake
         awakeWithWaiter · stopReading: cancel 1, cancel chain, → awake
         awakeWithWaiter · sent: start 2, → awake
-        awakeWithWaiter · respond running: resume 1, → responded
+        awakeWithWaiter · respond running: → responded
         awakeWithWaiter · respond ended: tell end, resume 9, → finished with attempt
         awakeWithWaiter · respond made: tell end, resume 9, → finished with made
         awakeWithWaiter · fail: tell end, resume 9, → failed
@@ -184,7 +184,7 @@ enum RunTable {
         awakeCancelled · read: stream 1, → awake
         awakeCancelled · stopReading: cancel 1, cancel chain, → awake
         awakeCancelled · sent: start 2, cancel 2, → awake
-        awakeCancelled · respond running: resume 1, cancel 1, → responded
+        awakeCancelled · respond running: cancel 1, → responded
         awakeCancelled · respond ended: tell end, → finished with attempt
         awakeCancelled · respond made: tell end, → finished with made
         awakeCancelled · fail: tell end, → failed
@@ -227,5 +227,18 @@ enum RunTable {
         refused · awaitFinish: resume 7, → failed
         refused · read: tell end, → failed
         refused · sent: start 2, → failed
+        awakeWithTwoAttempts · pause: pause 3, pause 1, → awake
+        awakeWithTwoAttempts · resume: resume 3, resume 1, → awake
+        awakeWithTwoAttempts · prioritise: prioritise 3, prioritise 1, → awake
+        awakeWithTwoAttempts · cancel: cancel 3, cancel 1, cancel chain, → awake
+        awakeWithTwoAttempts · drop: cancel 3, cancel 1, cancel chain, → awake
+        awakeWithTwoAttempts · read: stream 3, → awake
+        awakeWithTwoAttempts · stopReading: cancel 3, cancel 1, cancel chain, → awake
+        awakeWithTwoAttempts · sent: start 2, → awake
+        awakeWithTwoAttempts · respond running: → responded
+        awakeWithTwoAttempts · respond ended: tell end, → finished with attempt
+        awakeWithTwoAttempts · respond made: tell end, → finished with made
+        awakeWithTwoAttempts · fail: tell end, → failed
+        awakeWithTwoAttempts · expire: cancel chain, → awake
         """
 }
