@@ -41,11 +41,10 @@ final class EventDistributor: EngineObserver {
     /// - Parameters:
     ///   - buffer: A new buffer without a reader.
     ///   - current: Returns the first event for the observer, with the state of the transfer; nil before its start. It
-    ///     is called under the lock, so that no event can happen in between. Its argument is whether the end was
-    ///     delivered already, which may be before the run shows it.
-    func add(_ buffer: EventBuffer<TransferEvent>, current: (_ hasEnded: Bool) -> TransferEvent?) {
+    ///     is called under the lock, so that no event can happen in between.
+    func add(_ buffer: EventBuffer<TransferEvent>, current: () -> TransferEvent?) {
         state.withLock { state in
-            if let current = current(state.end != nil) { buffer.append(state.inOrder(current)) }
+            if let current = current() { buffer.append(state.inOrder(current)) }
             guard let end = state.end else {
                 state.buffers = state.buffers.filter { $0.value.buffer != nil }
                 state.buffers[ObjectIdentifier(buffer)] = WeakBuffer(buffer: buffer)
@@ -144,7 +143,7 @@ extension TransferRun {
             state.distributor = distributor
             return (distributor, true, state.machine.hasStarted ? state.machine.latest : nil)
         }
-        distributor.add(buffer) { currentState(hasEnded: $0) }
+        distributor.add(buffer, current: currentState)
         guard isNew else { return buffer }
         running?.watch(distributor)
         let now = view
@@ -157,8 +156,8 @@ extension TransferRun {
     }
 
     /// Returns an event with the current state; nil before the start.
-    private func currentState(hasEnded: Bool) -> TransferEvent? {
-        let now = hasEnded ? .finished : view.state
+    private func currentState() -> TransferEvent? {
+        let now = view.state
         return now == .idle ? nil : event(.state(Transfer<Void>.State(sameAs: now)))
     }
 

@@ -139,6 +139,24 @@ struct RedirectTests {
 
     // MARK: Closures
 
+    @TaskLocal private static var mark = "default"
+
+    /// The code of a policy sees the task-local values of the task that starts the transfer.
+    @Test(arguments: Taking.allCases)
+    func customPolicySeesTheTaskLocalValuesOfTheStarter(_ take: Taking) async throws {
+        let server = try MockServer { _ in .text("there") }
+        server.on(nil, "/1", .redirect(to: "/2"))
+        let seen = Lock("")
+        let policy = RedirectPolicy.custom { _ in
+            seen.withLock { $0 = RedirectTests.mark }
+            return .follow
+        }
+        let request = Request(server.url("/1"), options: Request.Options(redirects: policy))
+        let taken = try await RedirectTests.$mark.withValue("starter") { try await take(request, by: Session()) }
+        #expect(taken.body == Data("there".utf8))
+        #expect(seen.withLock { $0 } == "starter")
+    }
+
     @Test(arguments: Taking.allCases)
     func customPolicyFollowsRewritesAndStops(_ take: Taking) async throws {
         let server = try MockServer { _ in .text("there") }

@@ -15,7 +15,7 @@ struct EventDistributorTests {
         let engine = try session.core.engineTransfer(for: "http://127.0.0.1:9/", at: position)
         let distributor = EventDistributor()
         let buffer = EventBuffer<TransferEvent> { _ in preconditionFailure("the buffer has space for two events") }
-        distributor.add(buffer) { _ in nil }
+        distributor.add(buffer) { nil }
         engine.watch(distributor)
         engine.cancel()
         distributor.receive(
