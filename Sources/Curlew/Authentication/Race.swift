@@ -13,9 +13,9 @@ extension Interception.Context {
     package func cancellable<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        let closing = run.session.closing
+        let closed = run.session.closed
         return try await race(operation) {
-            guard await closing.wait(after: 0) else { return nil }
+            guard await closed.wait(after: 0) else { return nil }
             return .failure(NetworkError(EngineFailure(.closed, phase: .receiving), request: run.request))
         }
     }

@@ -109,7 +109,8 @@ extension Interception {
 
         /// Waits for a time; the wait ends early when the session closes.
         func pause(for wait: Duration, by clock: any Clock<Duration>) async throws {
-            try await run.pause(for: wait, by: clock)
+            let closed = run.session.closed
+            _ = try await self.wait(atMost: wait, by: clock) { _ = await closed.wait(after: 0) }
         }
 
         /// Waits for an event, at most for a time; the wait ends early when the session closes.
@@ -122,14 +123,14 @@ extension Interception {
         func wait(
             atMost limit: Duration?, by clock: any Clock<Duration>, until event: @escaping @Sendable () async -> Void
         ) async throws -> Bool {
-            let closing = run.session.closing
+            let closed = run.session.closed
             let isInTime = try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
                     await event()
                     return true
                 }
                 group.addTask {
-                    _ = await closing.wait(after: 0)
+                    _ = await closed.wait(after: 0)
                     return true
                 }
                 if let limit {
@@ -146,7 +147,7 @@ extension Interception {
         }
 
         /// Whether the session has closed and no transfer may continue.
-        var isClosed: Bool { run.session.closing.count > 0 }
+        var isClosed: Bool { run.session.closed.count > 0 }
 
         /// The remaining part of the request's `timeouts.total`; nil without such a limit, zero when the time has
         /// passed.

@@ -19,6 +19,7 @@ final class SessionCore: Sendable {
     private let defaultChain: Chain
     /// The interceptor that retries requests; it holds the retry budgets of all origins.
     let retry: RetryInterceptor
+    /// Sent when the session has closed and no transfer may continue.
     let closed = Signal()
     let share: LoopShare
     let relay: SessionRelay
@@ -259,9 +260,6 @@ final class SessionCore: Sendable {
 
 extension SessionCore {
     var loop: EventLoop { share.loop }
-
-    /// Sent when the session has closed and no transfer may continue.
-    var closing: Signal { closed }
 
     /// Returns the retry policy of the request; nil when neither the request nor the session sets one.
     func retryPolicy(of request: Request) -> RetryPolicy? {

@@ -45,7 +45,7 @@ final class ProgressObserver: Sendable {
         while true {
             let seen = run.signal.count
             let view = run.view
-            if view.finish != nil { return done(run.progress(of: view, rate: 0)) }
+            if view.finish != nil { return done(run.progress(of: view)) }
             switch step(run, view) {
             case .deliver(let progress): return progress
             case .wait: break
@@ -59,7 +59,7 @@ final class ProgressObserver: Sendable {
         // Attempts report their progress once in an interval at most.
         if let download = run.download { return step(of: download, run, view) }
         guard let latest = view.latest, let counters = view.counters else { return .wait }
-        let progress = run.progress(of: view, rate: 0)
+        let progress = run.progress(of: view)
         return state.withLock { state in
             guard state.attempt != latest.id || state.counters != counters else { return .wait }
             state.counters = counters
@@ -72,7 +72,7 @@ final class ProgressObserver: Sendable {
         of download: DownloadRun, _ run: TransferRun, _ view: TransferRun.View
     ) -> Step {
         let interval = run.session.loop.configuration.progressInterval
-        let (now, progress, transferred) = (Monotonic.now(), run.progress(of: view, rate: 0), download.transferred)
+        let (now, progress, transferred) = (Monotonic.now(), run.progress(of: view), download.transferred)
         return state.withLock { state in
             let isNew =
                 state.delivered?.received != progress.received

@@ -300,7 +300,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
             if let left { return effects.withdrawn = left }
         }
         // The end of the transfer resumes its reader.
-        if !readers.allSatisfy({ $0.id != id }) { return cancel(&effects) }
+        if readers.contains(where: { $0.id == id }) { return cancel(&effects) }
         waiters.removeAll { $0.id == id }.forEach { left = $0 }
         if let left {
             if !waiters.isEmpty || isDetached || fileReaders > 0 { return effects.withdrawn = left }

@@ -254,7 +254,7 @@ extension TransferRun {
     var attempts: Int { state.withLock { $0.machine.attempts } }
 
     /// The phase for the error of an interceptor.
-    var phase: NetworkError.Phase { attempts == 0 ? .preparing : .validating }
+    var phase: NetworkError.Phase { state.withLock { $0.phase } }
 
     /// The time since the start; zero before it.
     var elapsed: Duration { .nanoseconds(Int64(clamping: elapsedNanoseconds)) }
@@ -262,20 +262,6 @@ extension TransferRun {
     private var elapsedNanoseconds: UInt64 {
         let start = state.withLock { $0.startedAt }
         return start == 0 ? 0 : Monotonic.now() &- start
-    }
-
-    /// Waits for a duration, or until the session closes.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled, and any error of the clock.
-    func pause(for wait: Duration, by clock: any Clock<Duration>) async throws {
-        let closing = session.closing
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await clock.wait(for: wait) }
-            group.addTask { _ = await closing.wait(after: 0) }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
-        try Task.checkCancellation()
     }
 }
 

@@ -66,7 +66,7 @@ extension TransferRun {
     }
 
     /// The error of a transfer that was cancelled before its start, or between two attempts.
-    var cancellation: NetworkError { .cancelled(attempts == 0 ? .preparing : .validating, request) }
+    var cancellation: NetworkError { .cancelled(phase, request) }
 
     /// The error for a cancelled task whose transfer continues.
     private var withdrawn: NetworkError {

@@ -56,12 +56,11 @@ extension TransferRun {
         return state.withLock { state in
             let latest = state.machine.latest
             let snapshot = latest?.snapshot
-            let attempts = state.machine.attempts
             return View(
                 state: state.standing(snapshot?.state, isQueued: isQueued),
                 finish: state.machine.finish, outcome: state.outcome, latest: latest, first: state.first,
                 counters: snapshot?.counters,
-                cancellation: .cancelled(attempts == 0 ? .preparing : .validating, request))
+                cancellation: .cancelled(state.phase, request))
         }
     }
 
@@ -84,20 +83,20 @@ extension TransferRun {
     // MARK: Progress
 
     /// The progress of the current attempt or of the download; reading it does not start the transfer.
-    var currentProgress: TransferProgress { progress(of: view, rate: 0) }
+    var currentProgress: TransferProgress { progress(of: view) }
 
-    /// Returns the progress in a state.
-    func progress(of view: View, rate: Double) -> TransferProgress {
+    /// Returns the progress in a state, without a rate.
+    func progress(of view: View) -> TransferProgress {
         var progress: TransferProgress
         if let download {
             progress = download.progress
-            progress.bytesPerSecond = rate
+            progress.bytesPerSecond = 0
             progress.elapsed = elapsed
         } else if case .made(let response)? = view.finish {
             let count: Int64 = if case .bytes(let data, _) = response.body.source { Int64(data.count) } else { 0 }
             return TransferProgress(received: count, expectedToReceive: count, isFinished: true, elapsed: elapsed)
         } else if let counters = view.counters {
-            progress = TransferProgress(counters, rate: rate)
+            progress = TransferProgress(counters, rate: 0)
             progress.elapsed = reportedElapsed(at: counters)
         } else {
             progress = TransferProgress()
@@ -121,6 +120,9 @@ extension TransferRun {
 }
 
 extension TransferRun.State {
+    /// The phase for the error of an interceptor, and for that of a cancellation between two attempts.
+    var phase: NetworkError.Phase { machine.attempts == 0 ? .preparing : .validating }
+
     /// The state that users see.
     ///
     /// - Parameters:

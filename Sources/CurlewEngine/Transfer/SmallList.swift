@@ -31,9 +31,9 @@ package struct SmallList<Element> {
     }
 
     @inlinable
-    package func allSatisfy(_ matches: (Element) -> Bool) -> Bool {
-        guard let first else { return true }
-        return matches(first) && others.allSatisfy(matches)
+    package func contains(where matches: (Element) -> Bool) -> Bool {
+        guard let first else { return false }
+        return matches(first) || others.contains(where: matches)
     }
 
     /// Removes and returns the elements that match.
