@@ -97,7 +97,7 @@ extension Interception {
         /// Waits until the body of a response is collected: a failure before its end is a failure of the attempt.
         ///
         /// The body of a stream is not collected, because its reader cannot give chunks back.
-        func waitUntilCollected(_ response: IncomingResponse) async throws(NetworkError) {
+        func waitUntilCollected(_ response: IncomingResponse) async throws(NetworkError) -> IncomingResponse {
             try await run.waitUntilCollected(response)
         }
 

@@ -47,7 +47,8 @@ struct RedirectInterceptor: FoldableInterceptor {
         _ response: IncomingResponse, _ request: Request, _ policy: RedirectPolicy
     ) async throws(NetworkError) -> Request? {
         guard policy.followsSome, response.head.status.redirects else { return nil }
-        return try await policy.next(after: request, target: request.validated(), response.head)
+        // An interceptor inside may have sent the request elsewhere, and `Location` is relative to the sent request.
+        return try await policy.next(after: request, target: response.request.validated(), response.head)
     }
 }
 

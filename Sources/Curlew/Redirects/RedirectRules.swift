@@ -9,8 +9,6 @@ enum RedirectRules {
     struct Proposal: Sendable {
         /// The next request.
         var request: Request
-        /// Whether the body of the redirected request is sent again.
-        var keepsBody: Bool
         /// Whether scheme, host and port stay the same.
         var isSameOrigin: Bool
         /// Whether the redirect leads from https to http.
@@ -52,8 +50,7 @@ enum RedirectRules {
         }
         proposed.withheld = withheld(after: request, isSameOrigin: isSameOrigin, names)
         return Proposal(
-            request: proposed, keepsBody: method == request.method && !request.body.isNone,
-            isSameOrigin: isSameOrigin, isDowngrade: target.scheme == .https && next.scheme == .http)
+            request: proposed, isSameOrigin: isSameOrigin, isDowngrade: target.scheme == .https && next.scheme == .http)
     }
 
     /// Returns the method of the next request.

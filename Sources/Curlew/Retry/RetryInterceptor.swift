@@ -54,7 +54,7 @@ public struct RetryInterceptor: Interceptor {
     ) {
         self.connectivity = connectivity ?? Connectivity.wait
         self.policy = policy
-        folding = Folding(policy)
+        folding = Folding(policy, runsUserCode: !isOfSession)
         share = policy.share
         self.isOfSession = isOfSession
         self.clock = clock
@@ -86,8 +86,7 @@ public struct RetryInterceptor: Interceptor {
                 guard let refusal, case .retry(let time)? = following else {
                     // A failure before the end of a collected body is a failure of this attempt, so wait for the end
                     // here.
-                    try await context.waitUntilCollected(response)
-                    return attempts.marking(response, following?.end)
+                    return attempts.marking(try await context.waitUntilCollected(response), following?.end)
                 }
                 await response.discard()
                 (wait, reason) = (time, refusal)
@@ -172,7 +171,8 @@ extension RetryInterceptor: FoldableInterceptor {
         /// The policy is invalid and fails each request.
         case never
 
-        init(_ policy: RetryPolicy) {
+        /// - Parameter runsUserCode: Whether the clock or a closure may belong to the user.
+        init(_ policy: RetryPolicy, runsUserCode: Bool = false) {
             var interest = ChainInterest()
             guard policy.isOn else {
                 self = .always(interest)
@@ -180,6 +180,7 @@ extension RetryInterceptor: FoldableInterceptor {
             }
             interest.statuses = ChainInterest.Statuses(in: policy.statuses.ranges)
             interest.failures = true
+            interest.runsUserCode = runsUserCode
             if policy.firstBrokenRule != nil {
                 self = .never
             } else {

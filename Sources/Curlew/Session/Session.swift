@@ -144,12 +144,12 @@ public actor Session {
 
     /// The transfers that are queued, running or paused at this instant, the oldest first.
     public var transfers: [Session.TransferSnapshot] {
-        (core.share.loop.transport?.snapshots ?? []).map { snapshot in
-            Session.TransferSnapshot(
-                id: snapshot.id, kind: snapshot.isSaved ? .download : snapshot.hasBody ? .upload : .data,
-                state: Transfer<Void>.State(sameAs: snapshot.state), label: snapshot.label,
-                progress: TransferProgress(snapshot.counters, rate: 0))
+        var attempts: [UInt64: EngineTransfer.Snapshot] = [:]
+        // The later ones of the attempts of a transfer are the last.
+        for snapshot in core.share.loop.transport?.snapshots ?? [] where !snapshot.run.isLeftBehind {
+            attempts[snapshot.id] = snapshot
         }
+        return attempts.values.sorted { $0.id < $1.id }.map { Session.TransferSnapshot($0) }
     }
 
     /// The events of the session and its transfers from now on, for any number of observers.

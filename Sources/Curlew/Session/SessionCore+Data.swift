@@ -72,7 +72,7 @@ extension SessionCore {
             return try await response(of: engine, to: request)
         }
         do throws(NetworkError) {
-            let response = try await run.executed()
+            let response = try await run.executed(continues: engine != nil)
             await waitForRecorders()
             return (response.value, response.head)
         } catch {

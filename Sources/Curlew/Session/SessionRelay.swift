@@ -160,18 +160,18 @@ final class SessionRelay: EngineObserver {
     func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
         // An attempt cancelled before it started produces no events.
         if event.isUnsent(since: transfer.standing.startedAt) { return }
-        for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { send(event, of: transfer) }
+        for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { send(event) { transfer.isLeftBehind } }
     }
 
     /// Records an event and sends it to the observers.
     ///
-    /// - Parameter attempt: The attempt of the event; nil for an event of the run.
-    func send(_ event: TransferEvent, of attempt: EngineTransfer? = nil) {
+    /// - Parameter isLate: Whether the transfer of the event has finished; the function is called under the lock.
+    func send(_ event: TransferEvent, isLate: () -> Bool = { false }) {
         let (wakes, mustServe) = state.withLock { state -> ([Buffer.Wake], Bool) in
             guard recorder != nil || !state.observers.isEmpty else { return ([], false) }
-            // Of an attempt that a finished transfer has left behind, only the end is expected. The check is under the
-            // lock, because the end of the transfer, recorded meanwhile, must stay its last event but for that one.
-            if let attempt, attempt.isLeftBehind, !state.isEndPending(event) { return ([], false) }
+            // Of a transfer that has finished, only the ends of its open attempts are expected. The check is under the
+            // lock, so that no other event follows the end of the transfer.
+            if isLate(), !state.isEndPending(event) { return ([], false) }
             let recorded = state.record(event)
             let mustServe = recorder?.enqueue(recorded ?? event, isLate: recorded == nil) ?? false
             guard let recorded else { return ([], mustServe) }

@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
+
 extension Session {
     /// The state of a transfer at one instant.
     public struct TransferSnapshot: Sendable, Hashable, Identifiable {
@@ -25,12 +27,12 @@ extension Session {
         /// The progress at that instant.
         public let progress: TransferProgress
 
-        init(id: UInt64, kind: Kind, state: Transfer<Void>.State, label: String?, progress: TransferProgress) {
-            self.id = id
-            self.kind = kind
-            self.state = state
-            self.label = label
-            self.progress = progress
+        init(_ snapshot: EngineTransfer.Snapshot) {
+            id = snapshot.id
+            kind = snapshot.isSaved ? .download : snapshot.hasBody ? .upload : .data
+            state = Transfer<Void>.State(sameAs: snapshot.state)
+            label = snapshot.label
+            progress = TransferProgress(snapshot.counters, rate: 0, offset: snapshot.run.plan.offset)
         }
     }
 }

@@ -64,12 +64,12 @@ final class Attempt: Sendable, Identifiable {
 
     /// Returns the collected response after the end of the attempt; each call returns the same response.
     func collected(_ outcome: EngineTransfer.Outcome) async throws(NetworkError) -> Response<Data> {
-        if let failure = outcome.failure { throw error(failure, outcome) }
+        guard outcome.failure == nil, let raw = outcome.head else { throw error(outcome) }
         let trailers = HeaderFields(trailers: outcome.trailers)
         switch body(outcome) {
         case .plain(let body):
             let metrics = TransferMetrics(outcome.metrics)
-            return Response(head: head(outcome.head), value: body, metrics: metrics, trailers: trailers)
+            return Response(head: head(raw), value: body, metrics: metrics, trailers: trailers)
         case .encoded(let collected):
             let body = try await collected.value()
             return Response(
@@ -114,10 +114,7 @@ final class Attempt: Sendable, Identifiable {
         return metrics
     }
 
-    func head(_ raw: RawHead?) -> ResponseHead {
-        raw.map { ResponseHead($0, url: request.url) }
-            ?? ResponseHead(status: Status(rawValue: raw?.status ?? 0), version: .http1_1, fields: [:])
-    }
+    private func head(_ raw: RawHead) -> ResponseHead { ResponseHead(raw, url: request.url) }
 
     /// Returns the error of an attempt that ended without a response.
     func error(_ outcome: EngineTransfer.Outcome) -> NetworkError {

@@ -60,13 +60,6 @@ final class BodyReader: Sendable {
         state = Lock(State(isLastProgressDue: false))
     }
 
-    /// Creates the reader of a body that was claimed for it.
-    init(claimed body: IncomingBody, of request: Request) {
-        source = .response(body, request)
-        withProgress = false
-        state = Lock(State(stage: .reading(body), decoding: body.decoding, isLastProgressDue: false))
-    }
-
     deinit {
         switch (state.withLock { $0.stage }, source) {
         case (.unopened, _), (.ended, _): break

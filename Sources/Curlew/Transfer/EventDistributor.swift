@@ -85,16 +85,17 @@ extension TransferEvent {
         let start = transfer.standing.startedAt
         if transfer.plan.continues, event.isUnsent(since: start) { return [] }
         let elapsed = start == 0 || nanoseconds < start ? 0 : nanoseconds - start
-        return kinds(event, of: transfer.plan).map { kind in
+        let time = Duration.nanoseconds(Int64(clamping: transfer.plan.offset + elapsed))
+        return kinds(event, of: transfer.plan, at: time).map { kind in
             TransferEvent(
                 transfer: transfer.plan.transfer, label: transfer.plan.label, method: Method(transfer.plan.method),
-                url: transfer.plan.url,
-                attempt: transfer.plan.ordinal, elapsed: .nanoseconds(Int64(clamping: transfer.plan.offset + elapsed)),
-                kind: kind)
+                url: transfer.plan.url, attempt: transfer.plan.ordinal, elapsed: time, kind: kind)
         }
     }
 
-    private static func kinds(_ event: EngineEvent, of plan: borrowing TransferPlan) -> [Kind] {
+    private static func kinds(
+        _ event: EngineEvent, of plan: borrowing TransferPlan, at time: Duration
+    ) -> [Kind] {
         switch event {
         case .queued: [.queued]
         case .resolved: [.resolved]
@@ -108,19 +109,23 @@ extension TransferEvent {
         case .paused: [.paused]
         case .resumed: [.resumed]
         case .restarted: [.restarted]
-        case .ended(let outcome): ending(outcome, of: plan)
+        case .ended(let outcome): ending(outcome, of: plan, at: time)
         }
     }
 
     /// Returns the metrics event, and the end event unless a `TransferRun` sends it.
-    private static func ending(_ outcome: EngineTransfer.Outcome, of plan: borrowing TransferPlan) -> [Kind] {
+    private static func ending(
+        _ outcome: EngineTransfer.Outcome, of plan: borrowing TransferPlan, at time: Duration
+    ) -> [Kind] {
         let metrics = Kind.metrics(TransferMetrics(outcome.metrics))
         if !outcome.endsTransfer { return [metrics] }
         guard let failure = outcome.failure else { return [metrics, .finished(nil)] }
         var request = Request(Method(plan.method), plan.url)
         request.options.label = plan.label
         let response = outcome.head.map { ResponseHead($0, url: plan.url) }
-        return [metrics, .finished(NetworkError(failure, request: request, response: response))]
+        let error = NetworkError(
+            failure, request: request, response: response, body: outcome.excerpt, duration: time)
+        return [metrics, .finished(error)]
     }
 }
 
@@ -193,6 +198,7 @@ extension TransferRun {
         guard distributor != nil || relay != nil else { return }
         let event = event()
         distributor?.receive(event)
-        relay?.send(event)
+        // An interceptor may continue after the transfer has finished, whose end is its last event.
+        relay?.send(event) { self.isFinished }
     }
 }

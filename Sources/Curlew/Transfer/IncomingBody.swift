@@ -48,14 +48,6 @@ final class IncomingBody: Sendable {
         self.carrier = carrier
     }
 
-    /// Takes the body for a reader.
-    ///
-    /// - Throws: An error when the body is already taken.
-    func take(for request: Request) throws(NetworkError) -> BodyReader {
-        try claim(for: request)
-        return BodyReader(claimed: self, of: request)
-    }
-
     /// Claims the body for a reader; an attempt delivers the body then, instead of collecting it.
     ///
     /// - Throws: An error when the body is already taken.
@@ -150,7 +142,7 @@ final class IncomingBody: Sendable {
             if let limit, data.count > limit.bytes { throw tooLarge(limit, request) }
             return (data, trailers)
         }
-        let reader = try take(for: request)
+        let reader = BodyReader(self, of: request)
         var data = Data()
         while let chunk = try await reader.next() {
             if let limit, Int64(data.count + chunk.count) > limit.bytes { throw tooLarge(limit, request) }

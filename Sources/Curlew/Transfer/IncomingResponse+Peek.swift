@@ -23,7 +23,7 @@ extension IncomingResponse {
     public func peek(
         _ count: ByteCount = .kibibytes(4)
     ) async throws(NetworkError) -> (start: Data, response: IncomingResponse) {
-        let source = PeekedSource(try body.take(for: request))
+        let source = PeekedSource(BodyReader(body, of: request))
         let start = try await source.start(Int(clamping: count.bytes))
         return (
             start,

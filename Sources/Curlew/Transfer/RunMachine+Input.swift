@@ -29,8 +29,6 @@ extension RunMachine {
 
         // The reader of the stream, which has claimed the body.
         case read
-        /// The reader stops before the end of the body.
-        case stopReading
 
         // Reports of the engine.
         case head(UInt64, isFinal: Bool)

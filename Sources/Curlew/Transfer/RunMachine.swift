@@ -104,7 +104,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         hasFirst = true
         attempts = 1
         hasStarted = true
-        startsChain = true
+        startsChain = false
         self.priority = priority
         plannedPriority = priority
     }
@@ -136,9 +136,6 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         claim = .stream
         return true
     }
-
-    /// Whether the chain continues an attempt that was started before it, and has not begun.
-    var isContinuing: Bool { if case .awake = phase { hasFirst && startsChain } else { false } }
 
     /// Starts a transfer without a planned attempt, whose chain the caller then runs; returns false for others.
     mutating func beginChain() -> Bool {
@@ -205,7 +202,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         case .prioritise(let priority):
             self.priority = priority
             changeAll(.prioritise, &effects)
-        case .cancel, .stopReading: cancel(&effects)
+        case .cancel: cancel(&effects)
         // A paused transfer could never be resumed.
         case .drop: if !isDetached || isPaused { cancel(&effects) }
         case .awaitFinish(let waiter):

@@ -38,6 +38,8 @@ extension TransferRun {
         do throws(NetworkError) {
             if let error = cancellationBeforeChain { throw error }
             let response = try await Interception.Next(self, chain)(request)
+            // A chain that did not send the request does not need the attempt that was started before it.
+            state.withLock { $0.takeFirst() }?.engine.cancel()
             try await respond(ready(response))
         } catch {
             await abandonAttempt()
@@ -46,11 +48,13 @@ extension TransferRun {
     }
 
     /// Runs the transfer for the calling task, in that task if possible, and returns the collected response.
-    func executed() async throws(NetworkError) -> Response<Data> {
+    ///
+    /// - Parameter continues: Whether the run continues an attempt that was started without it.
+    func executed(continues: Bool) async throws(NetworkError) -> Response<Data> {
         try checkStart()
         // The time limit must also stop the interceptors, and only a task of the transfer's own can be cancelled.
         let needsTask = session.totalTimeout(of: request) != nil
-        if state.withLock({ $0.machine.isContinuing }) {
+        if continues {
             if needsTask { runChain() } else { await execute() }
         } else if !needsTask, state.withLock({ $0.beginChain() }) {
             if let hold = session.loop.hold() {
@@ -138,8 +142,10 @@ extension TransferRun {
     }
 
     /// Waits until the body of a response is collected, without taking it, or until a reader starts to stream it.
-    func waitUntilCollected(_ response: IncomingResponse) async throws(NetworkError) {
-        guard let attempt = response.body.untouched else { return }
+    ///
+    /// - Returns: The response, with a body in memory if interceptors have changed the body.
+    func waitUntilCollected(_ response: IncomingResponse) async throws(NetworkError) -> IncomingResponse {
+        guard let attempt = response.body.untouched else { return try await ready(response) }
         await wait(for: attempt) { state, waiter in
             if state.machine.claim == .stream { return .isKnown }
             if !owns(attempt) { return .isEnding }
@@ -150,6 +156,7 @@ extension TransferRun {
         if let outcome = attempt.engine.outcome, let failure = outcome.failure, !isStreamed {
             throw attempt.error(failure, outcome)
         }
+        return response
     }
 
     /// Waits for a report of an attempt; a cancelled task cancels the attempt.

@@ -100,7 +100,7 @@ extension TransferRun {
     func stopReading() {
         readerHasEnded(with: .cancelled(.receiving, request))
         // A download's file may have other readers; do not cancel it.
-        if download == nil { on(.stopReading) }
+        if download == nil { cancel() }
     }
 
     /// Records that a reader has ended, and the error that stopped the reader of the stream before the end of the body.

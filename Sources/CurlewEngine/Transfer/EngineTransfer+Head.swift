@@ -56,14 +56,16 @@ extension EngineTransfer {
         if plan.isSecure && loopState.tls == nil {
             var facts = curlew_tls_facts()
             if curlew_tls_read(handle.curl, &facts) { loopState.tls = facts }
-            if plan.isMeasured {
-                loopState.certificate = ConnectionJudge.ofConnection(under: handle)?.certificate(under: handle)
-            }
+            if plan.isMeasured || loopState.observerState != nil { readCertificate(of: handle) }
         }
         handle.stopRecording()
         if loopState.hasInformational { loopState.finalHeadBeganAt = handle.clock.pointee }
         loopState.check.fieldLimit = plan.limits.fieldCount
         loopState.check.isHTTP2 = loop.configuration.version == .http2PriorKnowledge || loopState.tls?.http2 == true
+    }
+
+    private func readCertificate(of handle: EasyHandle) {
+        loopState.certificate = ConnectionJudge.ofConnection(under: handle)?.certificate(under: handle)
     }
 
     private func headEnded(_ handle: EasyHandle, _ transport: CurlTransport) -> Bool {
@@ -90,6 +92,7 @@ extension EngineTransfer {
         let head = RawHead(bytes: handle.head.bytes, status: status, fields: loopState.check.knownFields)
         let isFinal = !plan.interest.includes(status: status, head.fields)
         loopState.isHeadFinal = isFinal
+        if !isFinal, plan.isSecure, loopState.certificate == nil { readCertificate(of: handle) }
         let hold = isFinal ? nil : loop.holdWhileClosing()
         shared.withLock { shared in
             shared.head = head

@@ -113,7 +113,7 @@ struct RedirectMatrixTests {
             #expect(sent.url == url)
             #expect(sent.fields == content.fields)
             #expect(sent.body.isNone == !content.hasBody)
-            #expect(proposal?.keepsBody == content.hasBody)
+            #expect(proposal?.request.body.isNone == !content.hasBody)
             #expect(try sent.validated().text.utf8.count <= 8192)
         }
     }

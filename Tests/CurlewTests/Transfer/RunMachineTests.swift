@@ -77,7 +77,7 @@ struct RunMachineTests {
         ("start", .start(detaches: false)), ("detach", .start(detaches: true)), ("pause", .pause), ("resume", .resume),
         ("prioritise", .prioritise(5)), ("cancel", .cancel), ("drop", .drop),
         ("awaitFinish", .awaitFinish(StubWaiter(id: 7))), ("leave", .leave(9)), ("read", .read),
-        ("stopReading", .stopReading), ("head final", .head(1, isFinal: true)),
+        ("head final", .head(1, isFinal: true)),
         ("head not final", .head(1, isFinal: false)), ("end final", .end(1, isFinal: true)),
         ("end not final", .end(1, isFinal: false)), ("news", .news), ("sent", .sent(StubAttempt(id: 2))),
         ("respond running", .respond("r", StubAttempt(id: 1), hasEnded: false)),

@@ -84,7 +84,7 @@ struct RunSimulation {
         case .stopReading:
             guard isReading else { return }
             isReading = false
-            give(.stopReading)
+            give(.cancel)
         }
     }
 

@@ -12,7 +12,6 @@ enum RunTable {
         idle · cancel: tell end, → cancelled
         idle · drop: tell end, → cancelled
         idle · read: stream 1, start 1, → folded
-        idle · stopReading: tell end, → cancelled
         idle · sent: start 2, → idle
         idlePaused · start: pause 1, start 1, → folded
         idlePaused · detach: pause 1, start 1, → folded
@@ -22,7 +21,6 @@ enum RunTable {
         idlePaused · cancel: tell end, → cancelled
         idlePaused · drop: tell end, → cancelled
         idlePaused · read: pause 1, stream 1, start 1, → folded
-        idlePaused · stopReading: tell end, → cancelled
         idlePaused · sent: pause 2, start 2, → idle
         besideChain · start: start 1, run chain, → awake
         besideChain · detach: start 1, run chain, → awake
@@ -32,7 +30,6 @@ enum RunTable {
         besideChain · cancel: tell end, → cancelled
         besideChain · drop: tell end, → cancelled
         besideChain · read: stream 1, start 1, run chain, → awake
-        besideChain · stopReading: tell end, → cancelled
         besideChain · sent: start 2, → idle
         folded · pause: pause 1, → folded
         folded · resume: resume 1, → folded
@@ -40,7 +37,6 @@ enum RunTable {
         folded · cancel: cancel 1, → folded
         folded · drop: cancel 1, → folded
         folded · read: stream 1, → folded
-        folded · stopReading: cancel 1, → folded
         folded · head not final: run chain, → awake
         folded · end final: tell end, → finished with attempt
         folded · end not final: run chain, → awake
@@ -52,7 +48,6 @@ enum RunTable {
         foldedWithWaiter · drop: cancel 1, → folded
         foldedWithWaiter · leave: cancel 1, → folded
         foldedWithWaiter · read: stream 1, → folded
-        foldedWithWaiter · stopReading: cancel 1, → folded
         foldedWithWaiter · head not final: run chain, → awake
         foldedWithWaiter · end final: tell end, resume 9, → finished with attempt
         foldedWithWaiter · end not final: run chain, → awake
@@ -64,7 +59,6 @@ enum RunTable {
         foldedWithTwo · drop: cancel 1, → folded
         foldedWithTwo · leave: withdraw 9, → folded
         foldedWithTwo · read: stream 1, → folded
-        foldedWithTwo · stopReading: cancel 1, → folded
         foldedWithTwo · head not final: run chain, → awake
         foldedWithTwo · end final: tell end, resume 9, resume 6, → finished with attempt
         foldedWithTwo · end not final: run chain, → awake
@@ -75,7 +69,6 @@ enum RunTable {
         foldedDetached · cancel: cancel 1, → folded
         foldedDetached · leave: withdraw 9, → folded
         foldedDetached · read: stream 1, → folded
-        foldedDetached · stopReading: cancel 1, → folded
         foldedDetached · head not final: run chain, → awake
         foldedDetached · end final: tell end, resume 9, → finished with attempt
         foldedDetached · end not final: run chain, → awake
@@ -87,7 +80,6 @@ enum RunTable {
         foldedStream · drop: cancel 1, → folded
         foldedStream · leave: cancel 1, → folded
         foldedStream · read: stream 1, → folded
-        foldedStream · stopReading: cancel 1, → folded
         foldedStream · head final: resume 9, → responded
         foldedStream · head not final: run chain, → awake
         foldedStream · end final: tell end, resume 9, → finished with attempt
@@ -100,7 +92,6 @@ enum RunTable {
         foldedCancelled · cancel: cancel 1, → folded
         foldedCancelled · drop: cancel 1, → folded
         foldedCancelled · read: stream 1, → folded
-        foldedCancelled · stopReading: cancel 1, → folded
         foldedCancelled · end final: tell end, → finished with attempt
         foldedCancelled · end not final: tell end, → cancelled
         foldedCancelled · sent: start 2, → folded
@@ -110,7 +101,6 @@ enum RunTable {
         awake · cancel: cancel 1, cancel chain, → awake
         awake · drop: cancel 1, cancel chain, → awake
         awake · read: stream 1, → awake
-        awake · stopReading: cancel 1, cancel chain, → awake
         awake · sent: start 2, → awake
         awake · respond running: → responded
         awake · respond ended: tell end, → finished with attempt
@@ -123,7 +113,6 @@ enum RunTable {
         awakePaused · cancel: cancel 1, cancel chain, → awake
         awakePaused · drop: cancel 1, cancel chain, → awake
         awakePaused · read: stream 1, → awake
-        awakePaused · stopReading: cancel 1, cancel chain, → awake
         awakePaused · sent: pause 2, start 2, → awake
         awakePaused · respond running: → responded
         awakePaused · respond ended: tell end, → finished with attempt
@@ -136,7 +125,6 @@ enum RunTable {
         awakeSending · cancel: cancel 1, cancel chain, → awake
         awakeSending · drop: cancel 1, cancel chain, → awake
         awakeSending · read: stream 1, → awake
-        awakeSending · stopReading: cancel 1, cancel chain, → awake
         awakeSending · head final: resume 8, → awake
         awakeSending · head not final: resume 8, → awake
         awakeSending · end final: resume 8, → awake
@@ -153,7 +141,6 @@ enum RunTable {
         awakeAwaitingEnd · cancel: cancel 1, cancel chain, → awake
         awakeAwaitingEnd · drop: cancel 1, cancel chain, → awake
         awakeAwaitingEnd · read: stream 1, resume 8, → awake
-        awakeAwaitingEnd · stopReading: cancel 1, cancel chain, → awake
         awakeAwaitingEnd · sent: start 2, → awake
         awakeAwaitingEnd · respond running: → responded
         awakeAwaitingEnd · respond ended: tell end, → finished with attempt
@@ -169,7 +156,6 @@ enum RunTable {
         awakeWithWaiter · drop: cancel 1, cancel chain, → awake
         awakeWithWaiter · leave: cancel 1, cancel chain, → awake
         awakeWithWaiter · read: stream 1, → awake
-        awakeWithWaiter · stopReading: cancel 1, cancel chain, → awake
         awakeWithWaiter · sent: start 2, → awake
         awakeWithWaiter · respond running: → responded
         awakeWithWaiter · respond ended: tell end, resume 9, → finished with attempt
@@ -182,7 +168,6 @@ enum RunTable {
         awakeCancelled · cancel: cancel 1, cancel chain, → awake
         awakeCancelled · drop: cancel 1, cancel chain, → awake
         awakeCancelled · read: stream 1, → awake
-        awakeCancelled · stopReading: cancel 1, cancel chain, → awake
         awakeCancelled · sent: start 2, cancel 2, → awake
         awakeCancelled · respond running: cancel 1, → responded
         awakeCancelled · respond ended: tell end, → finished with attempt
@@ -195,7 +180,6 @@ enum RunTable {
         responded · cancel: cancel 1, → responded
         responded · drop: cancel 1, → responded
         responded · read: stream 1, → responded
-        responded · stopReading: cancel 1, → responded
         responded · end final: tell end, → finished with attempt
         responded · end not final: tell end, → finished with attempt
         responded · sent: start 2, → responded
@@ -206,7 +190,6 @@ enum RunTable {
         respondedWithWaiter · drop: cancel 1, → responded
         respondedWithWaiter · leave: cancel 1, → responded
         respondedWithWaiter · read: stream 1, → responded
-        respondedWithWaiter · stopReading: cancel 1, → responded
         respondedWithWaiter · end final: tell end, resume 9, → finished with attempt
         respondedWithWaiter · end not final: tell end, resume 9, → finished with attempt
         respondedWithWaiter · sent: start 2, → responded
@@ -216,7 +199,6 @@ enum RunTable {
         respondedStream · cancel: cancel 1, → responded
         respondedStream · drop: cancel 1, → responded
         respondedStream · read: stream 1, → responded
-        respondedStream · stopReading: cancel 1, → responded
         respondedStream · end final: tell end, → finished with attempt
         respondedStream · end not final: tell end, → finished with attempt
         respondedStream · sent: stream 2, start 2, → responded
@@ -233,7 +215,6 @@ enum RunTable {
         awakeWithTwoAttempts · cancel: cancel 3, cancel 1, cancel chain, → awake
         awakeWithTwoAttempts · drop: cancel 3, cancel 1, cancel chain, → awake
         awakeWithTwoAttempts · read: stream 3, → awake
-        awakeWithTwoAttempts · stopReading: cancel 3, cancel 1, cancel chain, → awake
         awakeWithTwoAttempts · sent: start 2, → awake
         awakeWithTwoAttempts · respond running: → responded
         awakeWithTwoAttempts · respond ended: tell end, → finished with attempt
