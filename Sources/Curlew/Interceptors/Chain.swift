@@ -5,12 +5,12 @@ package import CurlewEngine
 
 /// The interceptors that a request passes, from the outermost to the innermost.
 ///
-/// Every request runs this chain. If all links can *fold*, the first attempt starts without it, and the chain runs only
-/// if the engine reports an end that one of the links must see. The chain is an object, because each request takes a
-/// reference to it.
+/// Every request has a chain. If all of its interceptors can *fold*, the first attempt starts without the chain, which
+/// then runs only if the engine reports a head or an end that an interceptor must see. The chain is an object, because
+/// each request takes a reference to it.
 final class Chain: Sendable {
     let links: [any Interceptor]
-    /// The same links, if all of them can fold.
+    /// The same interceptors, if all of them can fold.
     private let folds: [any FoldableInterceptor]?
 
     /// Creates the chain of the built-in interceptors.
@@ -28,9 +28,9 @@ final class Chain: Sendable {
 
     /// A request whose first attempt may start without the chain.
     struct Folded {
-        /// The ends of the attempt that the chain must see.
+        /// The heads and failures of the attempt that the chain must see.
         var interest = ChainInterest()
-        /// The request as the links would send it; nil if they do not change it.
+        /// The request as the interceptors would send it; nil if they do not change it.
         var request: Request?
     }
 
@@ -46,7 +46,7 @@ final class Chain: Sendable {
         return folded
     }
 
-    /// Notifies the links that the response to a folded request went past them.
+    /// Notifies the interceptors that the response to a folded request went past them.
     func passed(_ request: Request) {
         guard let folds else { return }
         for index in folds.indices { folds[index].passed(request) }
@@ -55,13 +55,14 @@ final class Chain: Sendable {
 
 /// An interceptor that need not run before the first attempt of a request.
 ///
-/// The chain calls these functions in the order of its links instead of `intercept`, which may still run later with the
-/// same request; its first call of `next` then returns the attempt that was started without it. Therefore
-/// ``interest(in:)`` and ``adapted(_:)`` have no side effects, and `intercept` sends the request that ``adapted(_:)``
-/// returns. An interceptor that must wait, fail, or draw a random number before its first `next` cannot fold:
-/// ``interest(in:)`` returns nil.
+/// The chain calls these functions in the order of its interceptors instead of `intercept`, which may still run later
+/// with the same request; its first call of `next` then returns the response of the attempt that was started without
+/// it. Therefore ``interest(in:)`` and ``adapted(_:)`` have no side effects, and `intercept` sends the request that
+/// ``adapted(_:)`` returns. An interceptor that must wait, fail, or draw a random number before its first `next` cannot
+/// fold: ``interest(in:)`` returns nil.
 package protocol FoldableInterceptor: Interceptor {
-    /// Returns the ends of the first attempt that the interceptor must see; nil when it must run from the start.
+    /// Returns the heads and failures of the first attempt that the interceptor must see; nil when it must run from the
+    /// start.
     func interest(in request: Request) -> ChainInterest?
 
     /// Returns the request as the interceptor sends it; nil when it does not change it, as by default.

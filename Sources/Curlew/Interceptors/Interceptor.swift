@@ -19,8 +19,8 @@ internal import CurlewSupport
 ///
 /// Interceptors run in the task that awaits `session.data(for:)`, or in a separate task if `timeouts.total` is set.
 /// Interceptors of a ``Transfer``, which many tasks may await, run in a separate task that has the priority and the
-/// task-local values of the task that started the transfer. They never run on the session's loop. Cancelling the
-/// transfer cancels the task.
+/// task-local values of the task that started the transfer. Interceptors run on the session's loop only in a task that
+/// prefers `session.executor`. Cancelling the transfer cancels the task.
 ///
 /// ```swift
 /// struct Signature: Interceptor {

@@ -27,7 +27,7 @@ struct RedirectInterceptor: FoldableInterceptor {
         var policy = request.options.redirects ?? policy
         // The session's sensitive fields are sensitive for every request.
         if request.options.redirects != nil { policy.sensitiveFields += self.policy.sensitiveFields }
-        // An earlier attempt of the retry policy may have been redirected.
+        // This may be a retry after a redirect: start again with the original fields.
         context.note(.restarts(request))
         var trail = RedirectHistory(max: policy.maximum)
         var request = request

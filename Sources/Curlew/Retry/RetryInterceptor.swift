@@ -12,7 +12,7 @@ internal import CurlewSupport
 /// a clock and random numbers.
 ///
 /// While a response's body is collected, a failure before its end counts as a failure of the request. A stream is
-/// retried only for failures before its head, since its reader has already received the later chunks.
+/// retried only for failures before its head, since afterwards its reader may have received bytes.
 ///
 /// Each interceptor has a budget of its own for all requests that pass it, so use one value for many requests.
 ///

@@ -26,7 +26,7 @@ final class SessionCore: Sendable {
     let domains: TrustDomains
     private let urls = Lock(PlannedURLCache())
     private let headerLinesCache = Lock(HeaderLinesCache())
-    /// The decoding of responses, unless a request switches it off.
+    /// The policy for decoding responses, unless a request turns decoding off.
     private let decodingPolicy: DecodingPolicy
     /// The header lines of requests without fields of their own: without a body, with one, and with a large one.
     private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
@@ -105,7 +105,8 @@ final class SessionCore: Sendable {
     }
 
     /// Returns everything that the engine needs to run a request.
-    /// - Throws: `NetworkError` of kind `invalidRequest`, or the error that keeps the session from running at all.
+    /// - Throws: `NetworkError` of kind `invalidRequest` or `bodyNotReplayable`, or the error that prevents every
+    ///   request.
     func plan(for request: Request) throws(NetworkError) -> TransferPlan {
         if let refusal { throw refusal.with(request: request) }
         try request.validateParts()
@@ -303,13 +304,14 @@ extension SessionCore {
 
     /// Prepares an attempt of a request.
     ///
-    /// - Throws: `NetworkError` of kind `invalidRequest`, or the reason why the session can run nothing.
+    /// - Throws: `NetworkError` of kind `invalidRequest`, `bodyNotReplayable` or `timedOut`, or the error that prevents
+    ///   every request.
     func attempt(_ request: Request, at position: AttemptPosition) throws(NetworkError) -> Attempt {
         let engine = try engineTransfer(for: request, at: position)
         return Attempt(request, engine, offset: position.offset, policy: policy(for: request))
     }
 
-    /// Returns the decoding of the response; nil when the response is not decoded.
+    /// Returns the policy for decoding the response; nil when the response is not decoded.
     func policy(for request: Request) -> DecodingPolicy? { decodes(request) ? decodingPolicy : nil }
 
     /// Creates the engine's transfer for one attempt of a request.

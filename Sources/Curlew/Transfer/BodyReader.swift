@@ -4,9 +4,10 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// The only reader of a body: of a transfer, with the elements before the body, or of a response in the chain.
+/// The one reader of a transfer's elements, or of the body of a response in the chain.
 ///
-/// The first step claims the body. Releasing the reader before the end of the body cancels the transfer or the attempt.
+/// The first call of `nextElement()` claims the body. Releasing the reader before the end of the body cancels the
+/// transfer or the attempt.
 final class BodyReader: Sendable {
     private enum Source {
         case transfer(TransferLifetime)
@@ -128,7 +129,7 @@ final class BodyReader: Sendable {
 
     // MARK: Before the body
 
-    /// Returns the elements of a transfer up to the head.
+    /// Returns the next element of a transfer: an element before the head, or the head.
     private func opening(of run: TransferRun) async throws(NetworkError) -> TransferElement? {
         switch try await run.nextOpening() {
         case .element(let element): return element

@@ -175,8 +175,9 @@ final class IncomingBody: Sendable {
         _ = await engine.ended()
     }
 
-    /// Returns a function that reads the next bytes of an unread body without decoding them, and returns their number,
-    /// nil at the end; returns nil when the body has another reader.
+    /// Returns a function that reads the next received bytes and returns their number, or nil at the end of the body.
+    ///
+    /// - Returns: Nil when the body has another reader.
     private func rest(of engine: EngineTransfer) -> (() async -> Int?)? {
         if engine.claimReader() {
             return {

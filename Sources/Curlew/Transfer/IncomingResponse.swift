@@ -42,6 +42,9 @@ public struct IncomingResponse: Sendable {
 
     /// Creates a response by hand, with a body that is pulled from a sequence as it is read.
     ///
+    /// A streamed transfer with such a response is `finished` as soon as the interceptors return it, even while its
+    /// reader still pulls the chunks; its ``Transfer/currentProgress`` counts no bytes, and `timeouts.total` does not
+    /// apply to the reader.
     /// - Parameters:
     ///   - head: Status and fields.
     ///   - chunks: The decoded body in chunks; an error that it throws becomes the cause of `.interceptorFailed`.
@@ -60,8 +63,9 @@ public struct IncomingResponse: Sendable {
 
     /// Reads the whole body.
     ///
-    /// - Parameter limit: The maximum number of bytes, if it is less than the request's `responseLimit` or else the
-    ///   session's limit; for a sequence in a response made by hand the maximum is 64 MiB.
+    /// - Parameter limit: The maximum number of bytes. The request's `responseLimit`, or else the session's limit,
+    ///   applies as well; for a response made by hand from a sequence, 64 MiB applies instead. A body in memory has no
+    ///   further limit.
     /// - Returns: The decoded body.
     /// - Throws: `NetworkError`: `.bodyTooLarge`, `.invalidRequest` when the body was read before, or the error that
     ///   ended the transfer.
@@ -81,6 +85,7 @@ public struct IncomingResponse: Sendable {
 
     /// Returns the same response with another body in memory, and without trailers.
     ///
+    /// The rest of the old body is not read, which closes its HTTP/1.1 connection; call ``discard()`` first to keep it.
     /// - Parameter body: The new decoded body.
     public func with(body: some Sequence<UInt8>) -> IncomingResponse {
         self.body.forgo()
@@ -90,6 +95,8 @@ public struct IncomingResponse: Sendable {
 
     /// Returns the same response with a body that is pulled from a sequence as it is read, and without trailers.
     ///
+    /// Chunks that come from ``bytes`` of this response read the old body as they are pulled. An old body that nothing
+    /// reads keeps its attempt running, at most until the end of the new body.
     /// - Parameter chunks: The new decoded body in chunks; an error that it throws becomes the cause of
     ///   `.interceptorFailed`.
     public func with<Pieces: AsyncSequence & Sendable>(chunks: Pieces) -> IncomingResponse

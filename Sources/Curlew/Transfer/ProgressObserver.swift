@@ -28,7 +28,7 @@ final class ProgressObserver: Sendable {
     private enum Step {
         case deliver(TransferProgress)
         case wait
-        /// A timer wakes the observer, since no further change may follow.
+        /// A timer wakes the observer, because possibly no further change follows.
         case waitWithTimer(UInt64)
     }
 

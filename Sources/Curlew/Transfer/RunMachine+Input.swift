@@ -5,7 +5,7 @@ internal import CurlewEngine
 
 extension RunMachine {
     enum Input: Sendable {
-        // Orders of the transfer's holders.
+        // Commands of the transfer's holders.
         /// Start, and run to the end without any holder if `detaches` is true.
         case start(detaches: Bool)
         case pause
@@ -18,11 +18,11 @@ extension RunMachine {
         // Tasks that wait.
         /// A task waits for the finish.
         case awaitFinish(Waiter)
-        /// The reader of the stream waits for the response, or for news before it.
+        /// The reader of the stream waits for the response, or for an element before the response.
         case awaitResponse(Waiter)
-        /// A step of the chain waits for the head or the end of an attempt.
+        /// The chain waits for the head or the end of an attempt.
         case awaitHead(UInt64, Waiter)
-        /// A step of the chain waits for the end of a body that is collected.
+        /// The chain waits for the end of a body that is collected.
         case awaitEnd(UInt64, Waiter)
         /// A task that waits for the finish or the response was cancelled.
         case leave(UInt64)
@@ -33,7 +33,9 @@ extension RunMachine {
         // Reports of the engine.
         case head(UInt64, isFinal: Bool)
         case end(UInt64, isFinal: Bool)
-        /// There is something for the reader of the stream before the response.
+        /// Something has changed: an informational head, progress, or the state of a download.
+        ///
+        /// Waiting readers check again.
         case news
 
         // Results of the chain.
@@ -47,7 +49,7 @@ extension RunMachine {
         case expire
     }
 
-    /// Changes of an attempt.
+    /// Changes to an attempt.
     struct Order: OptionSet, Sendable {
         let rawValue: UInt8
 
@@ -60,11 +62,13 @@ extension RunMachine {
 
     /// The effects of an input; fixed fields, because an array would allocate for every request.
     struct Effects: Sendable {
-        /// Changes of an attempt, to make before the lock of the machine is left, so that two threads cannot swap them.
+        /// Changes to an attempt.
+        ///
+        /// The owner makes them under the lock of the machine, so that two threads keep their order.
         var changes: (attempt: Attempt, order: Order)?
         /// Earlier attempts to which the changes or the cancellation also apply; usually empty.
         var others: [Attempt] = []
-        // The others follow in this order, without the lock.
+        // The owner carries out the following effects in this order, without the lock.
         var start: Attempt?
         var cancel: Attempt?
         var runsChain = false

@@ -5,7 +5,7 @@ internal import CurlewEngine
 
 /// The state of one transfer, as a pure value.
 ///
-/// Its inputs are orders of the holders of the transfer, reports of the engine, and results of the chain of
+/// Its inputs are commands of the holders of the transfer, reports of the engine, and results of the chain of
 /// interceptors. Each input returns effects, which the owner carries out. The machine calls no other code and reads no
 /// clock.
 ///
@@ -20,7 +20,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         case folded(Attempt)
         /// The chain runs.
         case awake
-        /// The body arrives: of the chain's response, or of the attempt's own response if nil.
+        /// The body of a response arrives: the chain's response, or the attempt's own response if nil.
         case responded(Attempt, Response?)
         case finished(Finish)
     }
@@ -31,7 +31,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         /// With a response that needs no attempt.
         case made(Response)
         case failed(NetworkError)
-        /// By a cancellation before the start, or before the chain that should have seen the end of the attempt.
+        /// By a cancellation before the start, or before the chain ran although it had to see the end of the attempt.
         case cancelled
     }
 
@@ -53,7 +53,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     private var others: [Attempt] = []
     /// Whether the chain's first `send` takes an attempt that was started before the chain.
     private var hasFirst = false
-    /// Whether the chain does not wait for a report of the first attempt.
+    /// Whether the chain runs from the start although there is a planned first attempt.
     private let startsChain: Bool
     /// The number of attempts that were sent.
     private(set) var attempts = 0

@@ -86,8 +86,8 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// Stops sending and receiving, but keeps the connection.
     ///
     /// The call has no effect on a finished transfer. Bytes in flight may still arrive, and the server may time out.
-    /// The idle timeout does not run during a pause. A transfer that is paused before its request is sent does not send
-    /// it.
+    /// `timeouts.total` and the waits of retries continue during a pause; the limits for idle time, head and rate do
+    /// not. A transfer that is paused before its request is sent does not send it.
     public func pause() { run.pause() }
 
     /// Continues after `pause()`.
@@ -201,6 +201,9 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
         run.currentProgress
     }
 
-    /// The metrics of the transfer; nil until it has finished, and when it never started.
+    /// The metrics of the attempt that delivered the response, or of the last attempt.
+    ///
+    /// They are nil until the transfer has finished, when it made no attempt, and for a response that an interceptor
+    /// made by hand.
     public var metrics: TransferMetrics? { run.metrics }
 }

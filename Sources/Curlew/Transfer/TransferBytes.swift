@@ -8,7 +8,8 @@ internal import CurlewSupport
 ///
 /// The first step starts the transfer. A slow reader makes the transfer pause, so that no more bytes are buffered than
 /// the session's high-water mark, in addition to those that arrived before the first step. Leaving the loop early
-/// cancels the transfer. A cancelled task gets `NetworkError(kind: .cancelled)`, never a silent end.
+/// cancels the transfer, or the attempt for ``IncomingResponse/bytes``. A cancelled task gets
+/// `NetworkError(kind: .cancelled)`, never a silent end.
 public struct TransferBytes: AsyncSequence, Sendable {
     /// The type of elements.
     public typealias Element = ByteChunk
@@ -22,7 +23,7 @@ public struct TransferBytes: AsyncSequence, Sendable {
     /// Returns the iterator for the bytes; a second iterator throws `.invalidRequest`.
     public func makeAsyncIterator() -> Iterator { Iterator(makeReader()) }
 
-    /// The iterator over the body; releasing it before the end cancels the transfer.
+    /// The iterator over the body; releasing it before the end cancels the transfer or the attempt.
     public struct Iterator: AsyncIteratorProtocol {
         private let reader: BodyReader
 

@@ -3,7 +3,9 @@
 
 internal import CurlewEngine
 
-/// A reference to a transfer for displays: it shows the transfer's state, but does not keep an unused transfer alive.
+/// A reference to a transfer for displays.
+///
+/// It shows the transfer's state, but is no holder: it does not keep a transfer running.
 package struct TransferHandle: Sendable {
     private let run: TransferRun
 
@@ -19,8 +21,8 @@ package struct TransferHandle: Sendable {
 
     /// Subscribes to the end of the transfer; subscribe before the transfer starts.
     ///
-    /// - Returns: Waits for the end, and returns the transfer's error; it returns false when the task is cancelled
-    ///   first.
+    /// - Returns: A function that waits for the end, passes the transfer's error to `report` and returns true. It
+    ///   returns false without a report when the task is cancelled first.
     package func observeEnd() -> @Sendable (_ report: (NetworkError?) -> Void) async -> Bool {
         let events = run.observe()
         return { report in

@@ -232,7 +232,7 @@ extension TransferRun {
 
     // MARK: The total timeout
 
-    /// Cancels the chain at the total timeout; an active attempt ends earlier, because the engine has the same limit.
+    /// Cancels the chain at the total timeout; an active attempt ends by itself, because the engine has the same limit.
     private func watchTotalTimeout() async {
         // A request that an interceptor sent may have another limit.
         while let total = session.totalTimeout(of: latestRequest) {
@@ -289,14 +289,14 @@ extension NetworkError {
     static func overdue(_ request: Request, after total: Duration?) -> NetworkError {
         NetworkError(
             .timedOut, phase: .preparing, totalTimeoutMessage(of: request, after: total),
-            hint: "The time passed before this request, one of several, was sent.", request: request)
+            hint: "The time limit passed before this attempt was sent.", request: request)
     }
 
     /// Returns the error of a chain that was cancelled by the total timeout.
     fileprivate func overdue(_ totalTimeoutMessage: String) -> NetworkError {
         NetworkError(
             .timedOut, phase: phase, totalTimeoutMessage,
-            hint: "The time passed in an interceptor.", request: request, response: response, attempts: attempts,
-            earlier: earlier, duration: duration)
+            hint: "The time limit passed while an interceptor was running.", request: request, response: response,
+            attempts: attempts, earlier: earlier, duration: duration)
     }
 }

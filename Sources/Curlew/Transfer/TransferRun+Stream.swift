@@ -124,8 +124,8 @@ extension TransferRun: TransferSink {
             guard state.machine.claim == .stream, state.machine.latest === transfer else {
                 return take(.news, outcome: nil, &state)
             }
-            let room = max(EngineTransfer.informationalKept - state.preview.count, 0)
-            state.preview += transfer.takeInformation().prefix(room)
+            let capacity = max(EngineTransfer.informationalKept - state.preview.count, 0)
+            state.preview += transfer.takeInformation().prefix(capacity)
             if state.wantsProgress, let counters = transfer.takeProgressBeforeHead() {
                 state.setProgress(counters, of: transfer)
             }

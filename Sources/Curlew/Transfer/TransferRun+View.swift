@@ -67,7 +67,8 @@ extension TransferRun {
     /// The metrics of the attempt that delivered the response, or that failed last; nil before that.
     var metrics: TransferMetrics? { view.metrics }
 
-    /// The error of a failed transfer whose body another reader has taken; nil while it runs, and after a success.
+    /// The error of a failed transfer whose body another reader has taken; nil while it runs without a cancellation,
+    /// and after a success.
     ///
     /// A cancelled task gets `.cancelled`. When the transfer is cancelled, every task gets `.cancelled` at once, even
     /// before the loop has processed the cancellation.

@@ -5,7 +5,9 @@ internal import CurlewEngine
 internal import FoundationEssentials
 internal import CurlewSupport
 
-/// One run of a request: constants, and a `RunMachine` behind a lock, whose effects this class carries out.
+/// One run of a request.
+///
+/// A `RunMachine` behind a lock decides what happens; this class carries out its effects.
 ///
 /// The engine reports to the run, which is the sink of its attempts. Locks are taken in this order: that of the run,
 /// that of an attempt, those of the loop. The run calls observers, resumes tasks and starts attempts without its lock.
@@ -18,15 +20,17 @@ final class TransferRun: Sendable {
         var first: Attempt?
         /// The outcome of the attempt that finished the transfer.
         var outcome: EngineTransfer.Outcome?
-        /// The task that runs the chain, unless it is the caller's, and the priority of the task that started it.
+        /// The task that runs the chain, unless it is the caller's, and the priority of the task that started the
+        /// transfer.
         var chain: Task<Void, Never>?
         var starter: TaskPriority?
-        /// Keeps the session from being idle between two attempts.
+        /// Keeps the loop from being idle while the chain runs.
         var hold: LoopHold?
         var startedAt: UInt64 = 0
         /// The latest time that a progress has reported.
         var reportedElapsed = Duration.zero
-        /// The elements for the reader of the stream that precede the response, and the number of changes to them.
+        /// The elements before the response for the reader of the stream, and the number of notifications to waiting
+        /// readers.
         var preview: [TransferElement] = []
         var previews = 0
         /// The rate of the bytes before the response.
@@ -54,7 +58,7 @@ final class TransferRun: Sendable {
     let request: Request
     let session: SessionCore
     let chain: Chain
-    /// The consumer that combines the bodies of all attempts; nil when the last attempt has the result.
+    /// The download that combines the bodies of all attempts; nil for a transfer that is not a download.
     let download: DownloadRun?
     let state: Lock<State>
 
@@ -362,6 +366,7 @@ extension NetworkError {
     static func secondReader(of request: Request) -> NetworkError {
         NetworkError(
             invalid: .usage, "Two tasks read the same body at the same time.",
-            hint: "A body has one reader; pass its elements on from there.", request: request, phase: .receiving)
+            hint: "A body has one reader; that task can forward the elements to others.", request: request,
+            phase: .receiving)
     }
 }

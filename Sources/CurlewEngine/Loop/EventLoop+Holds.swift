@@ -17,7 +17,7 @@ struct Holds {
 extension EventLoop {
     // MARK: Holds, from any thread
 
-    /// Keeps the loop from being idle, for example between two runs that belong together; nil if the loop is closing.
+    /// Keeps the loop from being idle, for example between two attempts of one transfer; nil if the loop is closing.
     package func hold() -> LoopHold? {
         // In a child of fork(), another thread may have locked the mutex forever.
         guard hasThread else { return LoopHold(self) }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The ends of an attempt that the chain of interceptors must see; every other end is final.
+/// The heads and failures of an attempt that the chain of interceptors must see; all others are final.
 ///
 /// Each interceptor of the chain names its own interest, and the engine evaluates their union on the loop.
 package struct ChainInterest: Sendable {
@@ -67,7 +67,8 @@ package struct ChainInterest: Sendable {
     package var redirects = Statuses()
     /// The fields of responses that the chain sees.
     package var fields: HeadFields = []
-    /// Whether the chain sees failures, except for those that the caller requested.
+    /// Whether the chain sees failures, except for a cancellation, the end of the session, and a failure after the head
+    /// of a streamed response.
     package var failures = false
     /// Whether the chain may run code of the user after a response.
     ///

@@ -145,7 +145,7 @@ extension EngineTransfer {
         shared.counters.at = max(shared.counters.at, now)
     }
 
-    /// Returns whether the sink gets the head now, and otherwise the time when it gets it.
+    /// Returns whether the sink gets the head now, and otherwise the time of the report; nil without a report.
     ///
     /// The end of a collected body usually arrives right after the head, and each resumption costs a third of a
     /// request's time.

@@ -10,7 +10,7 @@ package struct TransferLimits: Sendable {
     /// The fewest bytes that must move in each span.
     package var minimumRate: (bytes: Int64, within: UInt64)?
     package var queue: UInt64?
-    /// From the start of the transfer, which may have several runs.
+    /// From the start of the transfer, which may have several attempts.
     package var total: UInt64?
     /// The time that the server may take to respond to `Expect: 100-continue`; after that the body is sent anyway.
     package var continueTimeout: UInt64 = 1_000_000_000

@@ -11,8 +11,8 @@ package protocol TransferSink: AnyObject, Sendable {
     /// Whether the work of the sink has ended, so that the transfer has no effect any more.
     var isFinished: Bool { get }
 
-    /// Called at most once, before the end: when the head of the response has arrived, and the chain must see it, the
-    /// body is streamed, or ``EngineTransfer/requestHead()`` was called.
+    /// Called at most once, before the end, when the head has arrived and one of these is true: the chain must see the
+    /// head, the body is streamed, or ``EngineTransfer/requestHead()`` was called.
     ///
     /// - Parameter isFinal: Whether the chain need not see the response.
     func receivedHead(of transfer: EngineTransfer, isFinal: Bool)
@@ -40,7 +40,7 @@ package struct Waiter: Sendable, Identifiable {
 
     /// Resumes the task.
     ///
-    /// - Parameter isComplete: Whether the wait is over; false for a task that leaves before.
+    /// - Parameter isComplete: Whether the wait is over; false for a cancelled task that stops waiting.
     package func resume(_ isComplete: Bool = true) { continuation.resume(returning: isComplete) }
 }
 
@@ -59,7 +59,7 @@ extension EngineTransfer {
         }
     }
 
-    /// The progress of a wait for the head or the end.
+    /// Whether the head or the end is known, or the sink gets it later.
     package enum ReportRequest: Sendable {
         /// The head has arrived, or the outcome is visible.
         case isKnown
@@ -78,7 +78,7 @@ extension EngineTransfer {
         }
     }
 
-    /// The progress of the wait for the end.
+    /// Whether the end is known, or the sink gets it later.
     package var endRequest: ReportRequest { shared.withLock { $0.end } }
 
     /// The first result of the transfer: its head, or the end of a transfer without a head or with a cancellation.
