@@ -384,7 +384,7 @@ struct DownloadProcess {
             }
             // Workers have stored, or are fetching, the bytes that follow.
             if isMet {
-                response.attempt?.engine.discardBody()
+                response.attempt?.engine.discardBody(byReader: true)
                 break
             }
         }

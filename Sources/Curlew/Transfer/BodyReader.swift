@@ -62,12 +62,13 @@ final class BodyReader: Sendable {
     }
 
     deinit {
-        switch (state.withLock { $0.stage }, source) {
-        case (.unopened, _), (.ended, _): break
-        case (_, .transfer(let lifetime)): lifetime.run.stopReading()
-        case (.reading(let body), .response): body.carrier?.engine.cancel()
-        case (.waiting, .response): break
+        let stage = state.withLock { $0.stage }
+        switch stage {
+        case .unopened, .ended: return
+        case .waiting, .reading: if case .transfer(let lifetime) = source { lifetime.run.stopReading() }
         }
+        // The body of a transfer may come from an attempt of another transfer.
+        if case .reading(let body) = stage { body.carrier?.engine.cancel() }
     }
 
     /// Returns the next element; nil at the end, and the same error again after an error.
@@ -106,7 +107,7 @@ final class BodyReader: Sendable {
         case .waiting: break
         // The body has ended, so discard any bytes of the attempt that it did not need.
         case .reading(let body):
-            if let engine = body.carrier?.engine { error == nil ? engine.discardBody() : engine.cancel() }
+            if let engine = body.carrier?.engine { error == nil ? engine.discardBody(byReader: true) : engine.cancel() }
         }
         if case .transfer(let lifetime) = source { lifetime.run.readerHasEnded(with: error) }
     }

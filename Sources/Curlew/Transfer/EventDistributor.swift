@@ -142,22 +142,29 @@ extension TransferRun {
     func observe() -> EventBuffer<TransferEvent> {
         let buffer = EventBuffer<TransferEvent> { [self] in event(.dropped($0)) }
         // Set the distributor and read the attempt in one step, so that each attempt gets it here or at its start.
-        let (distributor, isNew, running) = state.withLock { state -> (EventDistributor, Bool, EngineTransfer?) in
-            if let distributor = state.distributor { return (distributor, false, nil) }
+        let (distributor, isNew, running) = state.withLock { state -> (EventDistributor, Bool, [EngineTransfer]) in
+            if let distributor = state.distributor { return (distributor, false, []) }
             let distributor = EventDistributor()
             state.distributor = distributor
-            return (distributor, true, state.machine.hasStarted ? state.machine.latest : nil)
+            return (distributor, true, state.machine.hasStarted ? state.engines : [])
         }
         distributor.add(buffer, current: currentState)
         guard isNew else { return buffer }
-        running?.watch(distributor)
+        for engine in running { engine.watch(distributor) }
         let now = view
         if now.finish != nil { receiveEnd(now, by: distributor) }
         return buffer
     }
 
     private func receiveEnd(_ view: View, by distributor: EventDistributor) {
-        distributor.receiveEnd(event(.finished(view.error))) { view.metrics.map { event(.metrics($0)) } }
+        distributor.receiveEnd(event(.finished(view.error))) { metrics(in: view).map { event(.metrics($0)) } }
+    }
+
+    /// The metrics of the last attempt, unless it never started or belongs to another transfer.
+    private func metrics(in view: View) -> TransferMetrics? {
+        guard let latest = view.latest, latest.standing.startedAt != 0 else { return nil }
+        if case .made(let response)? = view.finish, response.attempt.map(owns) != true { return nil }
+        return view.metrics
     }
 
     /// Returns an event with the current state; nil before the start.

@@ -109,7 +109,8 @@ final class IncomingBody: Sendable {
     func collect(upTo limit: ByteCount?, of request: Request, from origin: Attempt?) async throws(NetworkError) -> Data
     {
         if let attempt = try claimCollecting(for: request) {
-            return try await collected(by: attempt, limit, request).value
+            guard let outcome = await attempt.engine.answer() else { throw .headless(request) }
+            return try await collected(by: attempt, outcome, limit, request).value
         }
         // A body that is in memory already needs only the caller's limit.
         if case .bytes = source { return try await whole(upTo: limit, of: request).0 }
@@ -122,14 +123,15 @@ final class IncomingBody: Sendable {
         guard let attempt = untouched, attempt.engine.claimCollecting() else {
             return try await whole(upTo: limit, of: request)
         }
-        let response = try await collected(by: attempt, limit, request)
+        // The attempt belongs to another transfer, which continues if this task is cancelled.
+        guard let outcome = await attempt.engine.sharedEnd() else { throw .cancelled(.receiving, request) }
+        let response = try await collected(by: attempt, outcome, limit, request)
         return (response.value, response.trailers)
     }
 
     private func collected(
-        by attempt: Attempt, _ limit: ByteCount?, _ request: Request
+        by attempt: Attempt, _ outcome: EngineTransfer.Outcome, _ limit: ByteCount?, _ request: Request
     ) async throws(NetworkError) -> Response<Data> {
-        guard let outcome = await attempt.engine.answer() else { throw .headless(request) }
         let response = try await attempt.collected(outcome)
         if let limit, response.value.count > limit.bytes { throw tooLarge(limit, request) }
         return response
@@ -168,7 +170,7 @@ final class IncomingBody: Sendable {
         let engine = attempt.engine
         if !wasTaken, let next = rest(of: engine) {
             if engine.outcome == nil, length ?? 0 <= Int64(Self.maximumRest) { await readRest(of: engine, next) }
-            engine.discardBody()
+            engine.discardBody(byReader: true)
         } else {
             engine.cancel()
         }
@@ -198,7 +200,7 @@ final class IncomingBody: Sendable {
     private func readRest(of engine: EngineTransfer, _ next: () async -> Int?) async {
         let patience = Task {
             try await ContinuousClock().wait(for: Self.longestWait)
-            engine.discardBody()
+            engine.discardBody(byReader: true)
         }
         defer { patience.cancel() }
         var rest = 0

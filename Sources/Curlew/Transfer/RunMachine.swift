@@ -214,7 +214,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
             steps.append(StepWaiter(attempt: id, waiter: waiter, endsWithHead: false))
         case .leave(let id): leave(id, &effects)
         case .read:
-            change(latest, .stream, &effects)
+            changeAll(.stream, &effects)
             // A step that waits for the end of a collected body must not keep the reader waiting.
             resumeSteps(&effects) { !$0.endsWithHead }
             start(&effects)
@@ -339,9 +339,18 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         attempts += 1
         effects.start = attempt
         effects.changes = orders.isEmpty ? nil : (attempt, orders)
-        guard case .awake = phase else { return }
-        setLatest(attempt)
+        switch phase {
+        case .idle, .folded, .finished: return
+        case .awake: setLatest(attempt)
+        case .responded: others.append(attempt)
+        }
         if isCancelled { effects.cancel = attempt }
+    }
+
+    /// Calls a function with each attempt that may still run.
+    func forEachAttempt(_ body: (Attempt) -> Void) {
+        if let latest { body(latest) }
+        others.forEach(body)
     }
 
     private mutating func setLatest(_ attempt: Attempt) {

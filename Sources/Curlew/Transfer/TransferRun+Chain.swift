@@ -101,7 +101,7 @@ extension TransferRun {
         while !respond(response, receivedBy: attempt) { _ = await attempt.engine.ended() }
     }
 
-    private func owns(_ attempt: Attempt) -> Bool { attempt.engine.plan.transfer == id }
+    func owns(_ attempt: Attempt) -> Bool { attempt.engine.plan.transfer == id }
 
     /// Discards the current attempt of a chain that has failed, and waits for its end.
     private func abandonAttempt() async {
@@ -145,10 +145,9 @@ extension TransferRun {
     ///
     /// - Returns: The response, with a body in memory if interceptors have changed the body.
     func waitUntilCollected(_ response: IncomingResponse) async throws(NetworkError) -> IncomingResponse {
-        guard let attempt = response.body.untouched else { return try await ready(response) }
+        guard let attempt = response.body.untouched, owns(attempt) else { return try await ready(response) }
         await wait(for: attempt) { state, waiter in
             if state.machine.claim == .stream { return .isKnown }
-            if !owns(attempt) { return .isEnding }
             let request = attempt.engine.endRequest
             if case .isPending = request { _ = state.machine.on(.awaitEnd(attempt.id, waiter)) }
             return request
@@ -167,7 +166,8 @@ extension TransferRun {
     ) async {
         let isComplete = await withTaskCancellationHandler {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
-                switch state.withLock({ register(&$0, Waiter(continuation)) }) {
+                let waiter = Waiter(continuation)
+                switch state.withLock({ register(&$0, waiter) }) {
                 case .isKnown: continuation.resume(returning: true)
                 case .isEnding: continuation.resume(returning: false)
                 case .isPending: break

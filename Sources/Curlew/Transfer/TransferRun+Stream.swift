@@ -52,9 +52,10 @@ extension TransferRun {
             let id = EngineTransfer.nextID()
             let isComplete = await withTaskCancellationHandler {
                 await withUnsafeContinuation { continuation in
+                    let waiter = Waiter(continuation, id: id)
                     let isWaiting = state.withLock { state in
                         guard state.previews == seen, !state.machine.hasResponse else { return false }
-                        _ = state.machine.on(.awaitResponse(Waiter(continuation, id: id)))
+                        _ = state.machine.on(.awaitResponse(waiter))
                         return true
                     }
                     if !isWaiting { return continuation.resume(returning: true) }

@@ -277,18 +277,18 @@ final class TransferRun: Sendable {
         }
     }
 
-    /// Cancels the current attempt of a transfer that continues with another attempt.
-    func dropAttempt() { state.withLock { $0.machine.latest }?.cancel() }
+    /// Cancels the attempts of a transfer that continues with another attempt.
+    func dropAttempt() { for engine in state.withLock({ $0.engines }) { engine.cancel() } }
 
     // MARK: Changes
 
     /// Makes the attempts report their progress to the run.
     func reportProgress() {
-        let latest = state.withLock { state -> EngineTransfer? in
+        let engines = state.withLock { state -> [EngineTransfer] in
             defer { state.reportsProgress = true }
-            return state.reportsProgress || !state.machine.hasStarted ? nil : state.machine.latest
+            return state.reportsProgress || !state.machine.hasStarted ? [] : state.engines
         }
-        latest?.reportProgress()
+        for engine in engines { engine.reportProgress() }
     }
 
     /// Wakes the tasks that wait for a change: a new element or response.
@@ -311,6 +311,13 @@ final class TransferRun: Sendable {
 }
 
 extension TransferRun.State {
+    /// The engine's transfers that may still run.
+    var engines: [EngineTransfer] {
+        var engines: [EngineTransfer] = []
+        machine.forEachAttempt { engines.append($0) }
+        return engines
+    }
+
     /// Removes and returns the attempt that was started before the chain, at the first call of the chain.
     mutating func takeFirst() -> Attempt? {
         guard machine.takesFirst() else { return nil }

@@ -13,9 +13,9 @@ extension EngineTransfer {
     package func answer(orHead: Bool = false) async -> Outcome? {
         await withTaskCancellationHandler {
             _ = await withUnsafeContinuation { continuation in
+                let waiter = Waiter(continuation)
                 let isWaiting = shared.withLock { shared in
                     if shared.outcome != nil || orHead && !shared.isHeadFinal { return false }
-                    let waiter = Waiter(continuation)
                     if orHead { shared.answerWaiter = waiter } else { shared.endWaiters.append(waiter) }
                     return true
                 }
@@ -36,8 +36,9 @@ extension EngineTransfer {
     /// Waits for the end, even if the waiting task is cancelled.
     package func ended() async -> Outcome {
         _ = await withUnsafeContinuation { continuation in
+            let waiter = Waiter(continuation)
             let isWaiting = shared.withLock { shared in
-                if shared.outcome == nil { shared.endWaiters.append(Waiter(continuation)) }
+                if shared.outcome == nil { shared.endWaiters.append(waiter) }
                 return shared.outcome == nil
             }
             if !isWaiting { continuation.resume(returning: true) }
@@ -45,6 +46,27 @@ extension EngineTransfer {
         // ThreadSanitizer needs this lock, which is taken after the wait: values that the loop wrote before it resumed
         // the continuation are visible, but Swift's runtime is not instrumented.
         return outcome ?? Outcome(metrics: RawMetrics(), failure: unreachable)
+    }
+
+    /// Waits for the end of a transfer that another owner may still need; a cancelled task only stops waiting.
+    ///
+    /// - Returns: The outcome; nil when the task was cancelled first.
+    package func sharedEnd() async -> Outcome? {
+        let id = Self.nextID()
+        _ = await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let waiter = Waiter(continuation, id: id)
+                let isWaiting = shared.withLock { shared in
+                    if shared.outcome != nil || Task.isCancelled { return false }
+                    shared.endWaiters.append(waiter)
+                    return true
+                }
+                if !isWaiting { continuation.resume(returning: true) }
+            }
+        } onCancel: {
+            shared.withLock { $0.endWaiters.removeAll { $0.id == id } }.forEach { $0.resume(false) }
+        }
+        return outcome
     }
 
     /// Takes the lock once after a wait, for ThreadSanitizer.

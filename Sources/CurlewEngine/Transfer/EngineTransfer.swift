@@ -257,8 +257,15 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
     }
 
     /// Discards the rest of a response whose head is enough: the transfer ends without a failure.
-    package func discardBody() {
-        shared.withLock { if $0.head != nil { $0.isBodyDiscarded = true } }
+    ///
+    /// From now on the body has no reader. A body that another caller has claimed ends with a failure, so that its
+    /// caller does not take the part that has arrived for the whole.
+    /// - Parameter byReader: Whether the caller has claimed the body.
+    package func discardBody(byReader: Bool = false) {
+        shared.withLock { shared in
+            guard shared.head != nil, shared.outcome == nil else { return }
+            if byReader || !shared.hasReader && !shared.isCollectingClaimed { shared.isBodyDiscarded = true }
+        }
         cancel()
     }
 
@@ -287,20 +294,25 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
 
     /// Claims the stream for a reader, which alone may call ``next(withProgress:)``.
     ///
-    /// - Returns: False when there is a reader already, or a caller has claimed the collected body.
+    /// - Returns: False when there is a reader already, a caller has claimed the collected body, or the body was
+    ///   discarded.
     package func claimReader() -> Bool {
         guard claimStream() else { return false }
         return shared.withLock { shared in
-            defer { shared.hasReader = true }
-            return !shared.hasReader
+            if shared.hasReader || shared.isBodyDiscarded { return false }
+            shared.hasReader = true
+            return true
         }
     }
 
-    /// Claims the collected body, which no reader can stream from now on; returns false when the body is streamed.
+    /// Claims the collected body, which no reader can stream from now on.
+    ///
+    /// - Returns: False when the body is streamed or was discarded.
     package func claimCollecting() -> Bool {
         shared.withLock { shared in
-            if shared.collects { shared.isCollectingClaimed = true }
-            return shared.collects
+            guard shared.collects, !shared.isBodyDiscarded else { return false }
+            shared.isCollectingClaimed = true
+            return true
         }
     }
 

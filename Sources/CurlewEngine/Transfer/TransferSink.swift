@@ -27,6 +27,9 @@ package protocol TransferSink: AnyObject, Sendable {
 }
 
 /// A task that waits for an end or another change.
+///
+/// Create a waiter without holding a lock: the runtime reads the task's executor under a lock of the task, and it calls
+/// cancellation handlers, which may take any lock, under the same one.
 package struct Waiter: Sendable, Identifiable {
     package let id: UInt64
     private let continuation: UnsafeContinuation<Bool, Never>

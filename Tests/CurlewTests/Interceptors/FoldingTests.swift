@@ -45,6 +45,21 @@ private struct TeapotInterceptor: FoldableInterceptor {
     }
 }
 
+/// A built-in interceptor that responds by itself to a 418.
+private struct SubstituteInterceptor: FoldableInterceptor {
+    func interest(in request: Request) -> ChainInterest? {
+        var interest = ChainInterest()
+        interest.statuses.insert(418)
+        return interest
+    }
+
+    func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
+    {
+        IncomingResponse(ResponseHead(status: .ok), body: "substitute".utf8, to: request)
+    }
+}
+
 /// Requests whose first attempt starts without the chain.
 @Suite(.timeLimit(.minutes(5)))
 struct FoldingTests {
@@ -118,6 +133,36 @@ struct FoldingTests {
         #expect(try await way(Request(server.url("/")), by: session).body == Data("tea".utf8))
         #expect(server.requestCount == 2 && teapot.passed == 0)
     }
+
+    /// A chain that responds by itself does not leave the attempt running that was started before it.
+    @Test(arguments: [Taking.data, .value, .started])
+    func responseWithoutTheStartedAttemptEndsIt(_ way: Taking) async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in .text("teapot", status: 418).fault(.stall(gate), at: .body(2)) }
+        let session = Session(
+            core: SessionCore(Session.Configuration(), trust: SystemTrust(), builtIns: [SubstituteInterceptor()]))
+        #expect(try await way(Request(server.url("/")), by: session).body == Data("substitute".utf8))
+        try await session.idle()
+        gate.open()
+    }
+
+    /// The clock and the closures of a retry interceptor see the task-local values of the task that starts a transfer.
+    @Test(arguments: Taking.allCases)
+    func retryInterceptorSeesTheTaskLocalValuesOfTheStarter(_ way: Taking) async throws {
+        let server = try MockServer { _ in .text("there") }
+        server.on("GET", "/", inOrder: [.status(503), .text("there")])
+        let seen = Lock("")
+        let retry = RetryInterceptor(RetryPolicy(limit: 1, backoff: RetryPolicy.Backoff(first: .milliseconds(1)))) {
+            seen.withLock { $0 = Self.mark }
+            return 0.5
+        }
+        let session = Session(interceptors: [retry])
+        let taken = try await Self.$mark.withValue("starter") { try await way(Request(server.url("/")), by: session) }
+        #expect(taken.body == Data("there".utf8))
+        #expect(seen.withLock { $0 } == "starter")
+    }
+
+    @TaskLocal private static var mark = "default"
 
     @Test func userInterceptorRunsTheChainFromTheStart() async throws {
         let server = try MockServer { _ in .text("tea") }

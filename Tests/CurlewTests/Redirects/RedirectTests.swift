@@ -137,6 +137,39 @@ struct RedirectTests {
         #expect(server.requestCount == 2 && other.requestCount == 0)
     }
 
+    /// An interceptor inside redirects may send a request elsewhere, and `Location` is relative to that place.
+    @Test(arguments: Taking.allCases)
+    func redirectIsRelativeToTheRequestThatWasSent(_ take: Taking) async throws {
+        let server = try MockServer { request in request.path == "/c/e" ? .text("end") : .redirect(to: "e") }
+        let session = Session(interceptors: [
+            .intercept(scope: .attempt) { request, _, next in
+                var request = request
+                if request.url == server.url("/a/b") { request.url = server.url("/c/d") }
+                return try await next(request)
+            }
+        ])
+        #expect(try await take(Request(server.url("/a/b")), by: session).body == Data("end".utf8))
+        #expect(server.asked == ["GET /c/d", "GET /c/e"])
+    }
+
+    /// A redirect from https to http is refused although the request began with http.
+    @Test func upgradedRequestIsNotDowngraded() async throws {
+        let authority = try TestAuthority()
+        let plain = try MockServer { _ in .text("in clear text") }
+        let server = try MockServer(tls: try authority.issue()) { _ in .redirect(to: plain.url("/")) }
+        let session = try Session(
+            trust: CustomRoots(pem: authority.certificatePEM),
+            interceptors: [
+                .intercept(scope: .attempt) { request, _, next in
+                    var request = request
+                    if request.url == "http://example.test/" { request.url = server.url("/") }
+                    return try await next(request)
+                }
+            ])
+        let error = try await networkError { try await session.data(for: "http://example.test/") }
+        #expect(error.kind == .redirectRefused && plain.requestCount == 0)
+    }
+
     // MARK: Closures
 
     @TaskLocal private static var mark = "default"

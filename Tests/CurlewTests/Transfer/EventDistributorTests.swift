@@ -26,6 +26,20 @@ struct EventDistributorTests {
         return kinds
     }
 
+    /// A distributor that was added too late for the metrics of the last attempt gets them with the end.
+    @Test func endBringsMetricsThatWereMissed() async {
+        let distributor = EventDistributor()
+        let buffer = EventBuffer<TransferEvent> { _ in preconditionFailure("the buffer has space for two events") }
+        distributor.add(buffer) { nil }
+        func event(_ kind: TransferEvent.Kind) -> TransferEvent {
+            TransferEvent(transfer: 7, label: nil, method: .get, url: "", attempt: 1, elapsed: .zero, kind: kind)
+        }
+        distributor.receiveEnd(event(.finished(nil))) { event(.metrics(TransferMetrics())) }
+        guard case .metrics? = await buffer.next()?.kind, case .finished(nil)? = await buffer.next()?.kind,
+            await buffer.next() == nil
+        else { return #expect(Bool(false)) }
+    }
+
     /// A further attempt that was never sent produces no events, for the session's observers either.
     @Test func unsentFurtherAttemptEmitsNoEvents() async throws {
         let kinds = try await events(ofUnsentAttempt: true)

@@ -155,6 +155,14 @@ struct RunMachineTests {
         _ = machine.on(.end(3, isFinal: true))
         _ = machine.on(.sent(StubAttempt(id: 4)))
         #expect(words(machine, machine.on(.cancel)) == "cancel 4, cancel chain, → awake")
+        machine = Scene.responded.machine
+        #expect(words(machine, machine.on(.sent(StubAttempt(id: 5)))) == "start 5, → responded")
+        #expect(words(machine, machine.on(.pause)) == "pause 1, pause 5, → responded")
+        var attempts: [UInt64] = []
+        machine.forEachAttempt { attempts.append($0.id) }
+        #expect(attempts == [1, 5])
+        _ = machine.on(.cancel)
+        #expect(words(machine, machine.on(.sent(StubAttempt(id: 6)))) == "pause 6, start 6, cancel 6, → responded")
     }
 
     @Test func attemptsOfOneTimeHaveDifferentNumbers() {

@@ -101,73 +101,6 @@ struct RunRaceTests {
         #expect(body == Data("streamed".utf8))
     }
 
-    @Test func responseOfAnotherTransferEndsThisOne() async throws {
-        let server = try MockServer { _ in .text("shared") }
-        let kept = Lock<IncomingResponse?>(nil)
-        let session = Session(interceptors: [
-            .intercept { request, _, next in
-                if let response = kept.withLock({ $0 }) { return response }
-                let response = try await next(request)
-                kept.withLock { $0 = response }
-                return response
-            }
-        ])
-        _ = try await session.data(for: Request(server.url("/")))
-        #expect(try await session.data(for: Request(server.url("/"))).1.status == .ok)
-        #expect(server.requestCount == 1)
-        kept.withLock { $0 = nil }
-        try await session.idle()
-    }
-
-    @Test func collectedBodyIsNotStreamedAsAnEmptyOne() async throws {
-        let server = try MockServer { _ in .text("shared") }
-        let kept = Lock<IncomingResponse?>(nil)
-        let session = Session(interceptors: [
-            .intercept { request, _, next in
-                if let response = kept.withLock({ $0 }) { return response }
-                let response = try await next(request)
-                kept.withLock { $0 = response }
-                return response
-            }
-        ])
-        let first = session.transfer(Request(server.url("/")))
-        #expect(try await first.value == Data("shared".utf8))
-        let second = session.transfer(Request(server.url("/")))
-        let error = try await networkError { for try await _ in second.bytes {} }
-        #expect(error.kind == .invalidRequest)
-        #expect(try await first.value == Data("shared".utf8))
-        kept.withLock { $0 = nil }
-    }
-
-    /// Two transfers with one response, whose body is still arriving, both get it.
-    @Test func keptResponseGivesItsBodyToBothTransfers() async throws {
-        let pattern = PatternBody(seed: 8, length: 4000)
-        let (gate, secondResponse) = (Gate(), Gate())
-        let server = try MockServer { _ in .pattern(pattern).fault(.stall(gate), at: .body(500)) }
-        let kept = Lock<IncomingResponse?>(nil)
-        let session = Session(interceptors: [
-            .intercept { request, _, next in
-                if let response = kept.withLock({ $0 }) {
-                    secondResponse.open()
-                    return response
-                }
-                let response = try await next(request)
-                kept.withLock { $0 = response }
-                return response
-            }
-        ])
-        let first = session.transfer(Request(server.url("/"))).start()
-        await gate.waitUntilReached()
-        while kept.withLock({ $0 }) == nil { await Task.yield() }
-        let second = session.transfer(Request(server.url("/"))).start()
-        await secondResponse.wait()
-        gate.open()
-        let values = try await [first.value, second.value, second.value, first.value]
-        #expect(values.allSatisfy { $0 == Data(pattern.bytes(in: 0..<4000)) })
-        #expect(try await session.data(for: Request(server.url("/"))).0 == Data(pattern.bytes(in: 0..<4000)))
-        kept.withLock { $0 = nil }
-    }
-
     /// The reader of a replaced body and the discard of the response must not wait for the same step.
     @Test func discardOfABodyThatIsReadEndsItsReader() async throws {
         let (gate, started) = (Gate(), Gate())
@@ -182,7 +115,7 @@ struct RunRaceTests {
                 if response.request.url.hasSuffix("/next") { return response }
                 let replaced = response.with(chunks: response.bytes)
                 let reader = Task {
-                    for try await _ in replaced.bytes { started.open() }
+                    for try await _ in response.bytes { started.open() }
                 }
                 await started.wait()
                 await replaced.discard()
@@ -249,11 +182,113 @@ struct RunRaceTests {
             if case .queued = event.kind { queued.append(event.attempt) }
             if case .paused = event.kind, paused.insert(event.attempt).inserted, paused.count == 2 { break }
         }
+        #expect(await session.transfers.map(\.id) == [transfer.id])
         transfer.resume()
         gate.open()
         #expect(try await transfer.value.count == 4000)
         #expect(queued.sorted() == [1, 2])
         #expect(paused == [1, 2])
+    }
+
+    /// A body that a task reads while the chain fails or replaces the body is not whole for that task.
+    @Test(arguments: [false, true], [false, true])
+    func interruptedBodyFailsForItsReader(isCollected: Bool, isReplaced: Bool) async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in
+            .pattern(PatternBody(seed: 2, length: 4000)).fault(.stall(gate), at: .body(500))
+        }
+        let reader = Lock<Task<Int, any Error>?>(nil)
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                let response = try await next(request)
+                let started = Gate()
+                reader.withLock { reader in
+                    reader = Task.immediate {
+                        started.open()
+                        if isCollected { return try await response.collect().count }
+                        var count = 0
+                        for try await chunk in response.bytes { count += chunk.count }
+                        return count
+                    }
+                }
+                await started.wait()
+                if isReplaced { return response.with(body: "new".utf8) }
+                throw CancellationError()
+            }
+        ])
+        let result = await Task { try await session.data(for: Request(server.url("/"))).0 }.result
+        if isReplaced { #expect(try result.get() == Data("new".utf8)) }
+        let error = try await networkError { try await reader.withLock { $0 }?.value }
+        #expect(error.kind == .cancelled)
+        gate.open()
+    }
+
+    /// Retries also wait for a body that an interceptor inside has changed.
+    @Test func failureInAChangedBodyIsRetried() async throws {
+        let isFirst = Lock(true)
+        let server = try MockServer { _ in
+            let isFirst = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            return isFirst ? .text("cut off").fault(.close, at: .body(3)) : .text("whole")
+        }
+        var configuration = Session.Configuration()
+        configuration.retry = RetryPolicy(limit: 1, backoff: .none)
+        let mapping = ClosureInterceptor(scope: .attempt) { request, _, next in
+            try await next(request).mapBytes { $0 }
+        }
+        let session = Session(configuration, interceptors: [mapping])
+        #expect(try await session.data(for: Request(server.url("/"))).0 == Data("whole".utf8))
+        isFirst.withLock { $0 = true }
+        #expect(try await session.transfer(Request(server.url("/"))).value == Data("whole".utf8))
+        #expect(server.requestCount == 4)
+    }
+
+    /// A request that an interceptor sends after it has responded is not an event of the finished transfer.
+    @Test func eventsEndThoughAnInterceptorContinues() async throws {
+        let server = try MockServer { _ in .text("refreshed") }
+        server.on(nil, "/stale", .redirect(to: "/fresh"))
+        let (respond, refreshed) = (Gate(), Gate())
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                Task {
+                    await respond.wait()
+                    _ = try? await next(request).collect()
+                    refreshed.open()
+                }
+                return IncomingResponse(ResponseHead(status: .ok), body: "stale".utf8, to: request)
+            }
+        ])
+        let events = session.events
+        let transfer = session.transfer(Request(server.url("/stale")))
+        #expect(try await transfer.value == Data("stale".utf8))
+        respond.open()
+        await refreshed.wait()
+        try await session.shutdown()
+        var kinds: [String] = []
+        for await event in events {
+            if case .transfer(let event) = event { kinds.append("\(event.kind)") }
+        }
+        #expect(kinds.count == 1, "\(kinds)")
+    }
+
+    /// Cancelling a task on the session's executor must not wait for a lock that the task holds.
+    @Test func cancellationOfTasksOnTheExecutorIsNoDeadlock() async throws {
+        let server = try MockServer { _ in .text("cancelled") }
+        let session = Session()
+        for _ in 0..<300 {
+            let task = Task(executorPreference: session.executor) {
+                _ = try await session.data(for: Request(server.url("/")))
+            }
+            let stream = Task(executorPreference: session.executor) {
+                for try await _ in session.transfer(Request(server.url("/"))).bytes {}
+            }
+            await Task.yield()
+            task.cancel()
+            stream.cancel()
+            _ = await (task.result, stream.result)
+        }
     }
 
     @Test func lateObserverGetsTheMetrics() async throws {

@@ -214,7 +214,7 @@ enum RunTable {
         awakeWithTwoAttempts · prioritise: prioritise 3, prioritise 1, → awake
         awakeWithTwoAttempts · cancel: cancel 3, cancel 1, cancel chain, → awake
         awakeWithTwoAttempts · drop: cancel 3, cancel 1, cancel chain, → awake
-        awakeWithTwoAttempts · read: stream 3, → awake
+        awakeWithTwoAttempts · read: stream 3, stream 1, → awake
         awakeWithTwoAttempts · sent: start 2, → awake
         awakeWithTwoAttempts · respond running: → responded
         awakeWithTwoAttempts · respond ended: tell end, → finished with attempt

@@ -234,6 +234,16 @@ struct TLSSettingTests {
             #expect(metrics.serverCertificate?.der == identity.certificateDER)
             #expect(metrics.isTLSSessionResumed == isResumed)
         }
+        server.on("GET", "/moved", .redirect(to: "/"))
+        let head = try await session.data(for: Request(server.url("/moved"))).1
+        #expect(head.history.first?.metrics.serverCertificate?.der == identity.certificateDER)
+        let events = session.events
+        _ = try await session.data(for: Request(server.url("/")))
+        for await case .transfer(let event) in events {
+            guard case .metrics(let metrics) = event.kind else { continue }
+            #expect(metrics.serverCertificate?.der == identity.certificateDER)
+            break
+        }
         let plain = try MockServer { _ in .text("x") }
         let metrics = try await session.transfer(Request(plain.url("/"))).response().metrics
         #expect(metrics.serverCertificate == nil)
