@@ -383,10 +383,7 @@ struct DownloadProcess {
                 try await self.part?.recordChunks(pieces)
             }
             // Workers have stored, or are fetching, the bytes that follow.
-            if isMet {
-                response.attempt?.engine.discardBody(byReader: true)
-                break
-            }
+            if isMet { break }
         }
         try await part?.flush()
         if isMet { return nil }

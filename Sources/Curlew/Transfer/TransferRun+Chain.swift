@@ -93,11 +93,6 @@ extension TransferRun {
         guard let attempt = response.body.carrier ?? response.attempt, owns(attempt) else {
             return on(.respond(response, nil, hasEnded: true))
         }
-        if download != nil {
-            // A download owns its bytes, so the outcome of the last attempt does not matter.
-            _ = await attempt.engine.ended()
-            return on(.respond(response, nil, hasEnded: true))
-        }
         while !respond(response, receivedBy: attempt) { _ = await attempt.engine.ended() }
     }
 
