@@ -134,7 +134,7 @@ extension CurlTransport {
     func fail(_ transfer: EngineTransfer, _ reason: EngineFailure.Reason, _ phase: EngineFailure.Phase) {
         var metrics = RawMetrics()
         let since = transfer.startedAt
-        let now = Monotonic.now()
+        let now = loop.clock.now()
         metrics.queued = (transfer.loopState.hasSlot ? max(transfer.loopState.admittedAt, since) : now) &- since
         if transfer.loopState.hasSlot { metrics.total = Int64((now &- min(transfer.loopState.admittedAt, now)) / 1000) }
         transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics, observer: observer)

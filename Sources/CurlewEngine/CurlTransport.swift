@@ -120,7 +120,7 @@ package final class CurlTransport {
     init(loop: EventLoop, epoll: CInt) {
         self.loop = loop
         turnClock = .allocate(capacity: 1)
-        turnClock.initialize(to: Monotonic.now())
+        turnClock.initialize(to: loop.clock.now())
         limits = loop.configuration
         throttle = limits.throttle
         origins = Origins(streamsPerConnection: limits.streamsPerConnection)
@@ -230,13 +230,12 @@ package final class CurlTransport {
         }
     }
 
-    /// Returns the milliseconds until the next deadline, rounded up; 0 for pending work, -1 for no deadline.
-    func timeout(now: UInt64) -> CInt {
+    /// The time at which the loop has to turn without an event; 0 for pending work, `Monotonic.never` for no deadline.
+    var deadline: UInt64 {
         if wantsTurn || !pausedForTurn.isEmpty || !dirty.isEmpty { return 0 }
         var first = min(sweepAt, closeAt, deferredUntil, releaseAt, firstRetryAt, sockets.rearmAt, sockets.expireAt)
         for number in domains.indices { if let domain = domains[number] { first = min(first, domain.deadline) } }
-        guard first != Monotonic.never else { return -1 }
-        return first <= now ? 0 : CInt(clamping: (first - now + 999_999) / 1_000_000)
+        return first
     }
 
     var isIdle: Bool { inUse.isEmpty && waiting.isEmpty && resolving.isEmpty }
@@ -389,7 +388,7 @@ package final class CurlTransport {
         isClosed = true
         loop.holds.withLock { $0.isClosing = true }
         closers.append(done)
-        if limit == 0 { cancelAll(.closed) } else if let limit { closeAt = min(closeAt, Monotonic.now() &+ limit) }
+        if limit == 0 { cancelAll(.closed) } else if let limit { closeAt = min(closeAt, loop.clock.now() &+ limit) }
     }
 
     private func cancelAll(_ reason: EngineFailure.Reason) {

@@ -69,7 +69,7 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     /// The method reads up to `NetworkError.errorBodyLimit` bytes for at most `refusalTimeout`.
     private nonisolated(nonsending) func startOfBody() async -> (Data, NetworkError?) {
         let timeout = Task { [run] in
-            try await ContinuousClock().wait(for: Self.refusalTimeout)
+            try await run.session.clock.wait(for: Self.refusalTimeout)
             run.cancel()
         }
         defer { timeout.cancel() }

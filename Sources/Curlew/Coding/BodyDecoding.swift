@@ -86,10 +86,10 @@ final class BodyDecoding: @unchecked Sendable {
         guard hasInput, let decoder else { return .starved }
         do throws(NetworkError) {
             let standing = engine.standing
-            let now = Monotonic.now()
+            let now = engine.loop.clock.now()
             try check(standing, now)
             let step = try decoder.get().step()
-            if standing.finishedAt != nil { spent += Monotonic.now() - now }
+            if standing.finishedAt != nil { spent += engine.loop.clock.now() - now }
             if case .bytes = step { try count(try decoder.get()) }
             return step
         } catch {
@@ -147,7 +147,7 @@ final class BodyDecoding: @unchecked Sendable {
         let start = engine.standing.startedAt
         return error.with(
             request: request, response: received, body: prefix,
-            duration: .nanoseconds(Int64(clamping: Monotonic.now() &- start)))
+            duration: .nanoseconds(Int64(clamping: engine.loop.clock.now() &- start)))
     }
 }
 

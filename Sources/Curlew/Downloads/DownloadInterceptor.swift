@@ -247,8 +247,8 @@ struct DownloadProcess {
     private func refused(_ response: IncomingResponse) async -> NetworkError {
         var body = Data()
         // Cancel only this attempt: one second later, the run may have another current attempt.
-        let timeout = Task { [attempt = response.attempt] in
-            try await ContinuousClock().wait(for: .seconds(1))
+        let timeout = Task { [attempt = response.attempt, clock = context.run.session.clock] in
+            try await clock.wait(for: .seconds(1))
             attempt?.engine.cancel()
         }
         defer { timeout.cancel() }

@@ -99,11 +99,11 @@ final class DownloadRun: Sendable {
             // Read the pause state under the lock, so that the last of several concurrent calls acts on the current
             // state.
             guard run.isPaused, state.end == nil else { return }
-            state.grace = Task { [weak self, weak run] in
+            state.grace = Task { [weak self, weak run, clock = run.session.clock] in
                 // Repeat the attempt: a download that cannot be resumed now may become resumable later.
                 var wait = grace
                 repeat {
-                    do { try await ContinuousClock().wait(for: wait) } catch { return }
+                    do { try await clock.wait(for: wait) } catch { return }
                     wait = max(grace, .seconds(1))
                 } while self?.dropConnectionIfResumable(of: run) == false
             }

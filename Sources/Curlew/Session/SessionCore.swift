@@ -41,14 +41,14 @@ final class SessionCore: Sendable {
         _ configuration: Session.Configuration, trust: any TrustEvaluator, identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
         downloads: DownloadDestination? = nil, resolver: Resolver = .system, codings: ContentCodings = .system,
-        retry: RetryInterceptor? = nil, builtIns: [any FoldableInterceptor] = []
+        retry: RetryInterceptor? = nil, builtIns: [any FoldableInterceptor] = [], clock: LoopClock = LoopClock()
     ) {
         self.configuration = configuration
         self.trust = trust
         self.identities = identities
         self.interceptors = interceptors
         self.downloads = downloads
-        self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true)
+        self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.waits)
         self.builtIns = Chain([self.retry, RedirectInterceptor(policy: configuration.redirects)] + builtIns)
         defaultChain = interceptors.isEmpty ? self.builtIns : Chain(interceptors, around: self.builtIns)
         let relay = SessionRelay(EndRecorder(observers))
@@ -57,7 +57,7 @@ final class SessionCore: Sendable {
             relay.send(.keyLogNotWritten(path: configuration.tls.keyLogFile ?? "", reason: reason))
         }
         share = LoopShare(
-            EventLoop(configuration: engine) { nanoseconds in
+            EventLoop(configuration: engine, clock: clock) { nanoseconds in
                 relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))
             })
         domains = TrustDomains(own: trust, identities: identities) { report in
@@ -261,6 +261,9 @@ final class SessionCore: Sendable {
 
 extension SessionCore {
     var loop: EventLoop { share.loop }
+
+    /// The clock of all waits of transfers: retries, downloads, the total timeout and discarded bodies.
+    var clock: any Clock<Duration> { loop.clock.waits }
 
     /// Returns the retry policy of the request; nil when neither the request nor the session sets one.
     func retryPolicy(of request: Request) -> RetryPolicy? {

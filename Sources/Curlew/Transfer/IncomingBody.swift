@@ -199,7 +199,7 @@ final class IncomingBody: Sendable {
 
     private func readRest(of engine: EngineTransfer, _ next: () async -> Int?) async {
         let patience = Task {
-            try await ContinuousClock().wait(for: Self.longestWait)
+            try await engine.loop.clock.waits.wait(for: Self.longestWait)
             engine.discardBody(byReader: true)
         }
         defer { patience.cancel() }

@@ -72,7 +72,8 @@ final class ProgressObserver: Sendable {
         of download: DownloadRun, _ run: TransferRun, _ view: TransferRun.View
     ) -> Step {
         let interval = run.session.loop.configuration.progressInterval
-        let (now, progress, transferred) = (Monotonic.now(), run.progress(of: view), download.transferred)
+        let now = run.session.loop.clock.now()
+        let (progress, transferred) = (run.progress(of: view), download.transferred)
         return state.withLock { state in
             let isNew =
                 state.delivered?.received != progress.received
@@ -89,8 +90,9 @@ final class ProgressObserver: Sendable {
     }
 
     private func ring(_ run: TransferRun, after wait: UInt64) {
+        let clock = run.session.clock
         Task { [weak self, weak run] in
-            try? await ContinuousClock().wait(for: .nanoseconds(Int64(clamping: wait)))
+            try? await clock.wait(for: .nanoseconds(Int64(clamping: wait)))
             self?.state.withLock { $0.isTimed = false }
             run?.notify()
         }

@@ -56,7 +56,7 @@ extension TransferRun {
         let needsTask = session.totalTimeout(of: request) != nil
         if continues {
             if needsTask { runChain() } else { await execute() }
-        } else if !needsTask, state.withLock({ $0.beginChain() }) {
+        } else if !needsTask, state.withLock({ $0.beginChain(by: session.loop.clock) }) {
             if let hold = session.loop.hold() {
                 state.withLock { $0.hold = hold }
                 await execute()
@@ -233,7 +233,7 @@ extension TransferRun {
         while let total = session.totalTimeout(of: latestRequest) {
             let left = total - elapsed
             guard left > .zero else { return on(.expire) }
-            do { try await ContinuousClock().wait(for: left) } catch { return }
+            do { try await session.clock.wait(for: left) } catch { return }
             _ = await state.withLock({ $0.machine.latest })?.ended()
         }
     }
@@ -263,7 +263,7 @@ extension TransferRun {
 
     private var elapsedNanoseconds: UInt64 {
         let start = state.withLock { $0.startedAt }
-        return start == 0 ? 0 : Monotonic.now() &- start
+        return start == 0 ? 0 : session.loop.clock.now() &- start
     }
 }
 

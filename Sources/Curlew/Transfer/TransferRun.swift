@@ -113,7 +113,7 @@ final class TransferRun: Sendable {
             machine: Machine(continuing: attempt.engine, priority: request.options.priority.rawValue), first: attempt)
         _ = state.machine.claimValue()
         let startedAt = attempt.engine.snapshot.counters.startedAt
-        state.startedAt = startedAt == 0 ? Monotonic.now() : startedAt
+        state.startedAt = startedAt == 0 ? session.loop.clock.now() : startedAt
         state.hold = attempt.engine.takeHold()
         self.state = Lock(state)
         if !attempt.engine.attach(self) { self.state.withLock { $0.isEndTold = true } }
@@ -147,7 +147,7 @@ final class TransferRun: Sendable {
             state.apply(order, to: engine)
             for other in effects.others { state.apply(order, to: other) }
         }
-        state.noteStart()
+        state.noteStart(by: session.loop.clock)
         // Without a sink, an attempt that another thread cancels now would end unnoticed.
         if let engine = effects.start {
             engine.attach(self)
@@ -326,15 +326,15 @@ extension TransferRun.State {
     }
 
     /// Starts a transfer without a planned attempt, whose chain the caller then runs; returns false for others.
-    mutating func beginChain() -> Bool {
-        defer { noteStart() }
+    mutating func beginChain(by clock: LoopClock) -> Bool {
+        defer { noteStart(by: clock) }
         return machine.beginChain()
     }
 
     /// Records the time of the start, and the priority of the task that starts the transfer.
-    fileprivate mutating func noteStart() {
+    fileprivate mutating func noteStart(by clock: LoopClock) {
         guard startedAt == 0, machine.hasStarted else { return }
-        startedAt = Monotonic.now()
+        startedAt = clock.now()
         starter = Task.currentPriority
     }
 

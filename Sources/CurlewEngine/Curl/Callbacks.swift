@@ -175,7 +175,7 @@ private func tlsContextMade(
     let tls = handle.transport.limits.tls
     let judge = ConnectionJudge(
         domain: transfer.plan.trust, host: transfer.plan.host, port: transfer.plan.port, keyLog: tls.keyLog,
-        sessionsEnd: handle.sessionsEnd)
+        sessionsEnd: handle.sessionsEnd, clock: handle.transport.loop.clock)
     handle.judge = judge
     return judge.install(in: context, tls) ? CURLE_OK : CURLE_SSL_CACERT_BADFILE
 }
@@ -200,13 +200,14 @@ private func timerChanged(
     _ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ context: UnsafeMutableRawPointer?
 ) -> CInt {
     guard let context else { return 0 }
-    // The deadline is never early, because libcurl does not set the same timer twice.
-    let deadline: UInt64 =
-        switch milliseconds {
-        case ..<0: Monotonic.never
-        case 0: 0
-        default: Monotonic.now() &+ UInt64(milliseconds) &* 1_000_000
-        }
-    Unmanaged<CurlDomain>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.deadline = deadline }
+    Unmanaged<CurlDomain>.fromOpaque(context)._withUnsafeGuaranteedRef { domain in
+        // The deadline is never early, because libcurl does not set the same timer twice.
+        domain.deadline =
+            switch milliseconds {
+            case ..<0: Monotonic.never
+            case 0: 0
+            default: domain.transport.loop.clock.now() &+ UInt64(milliseconds) &* 1_000_000
+            }
+    }
     return 0
 }

@@ -47,6 +47,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     package let configuration: EngineConfiguration
+    package let clock: LoopClock
     /// Called on the loop thread after a turn that took longer than `slowTurn` of the configuration.
     let onSlowTurn: @Sendable (_ nanoseconds: UInt64) -> Void
 
@@ -63,10 +64,15 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var confined: CurlTransport?
 
     /// Creates a loop whose thread starts with the first record.
-    package init(configuration: EngineConfiguration, onSlowTurn: @escaping @Sendable (UInt64) -> Void = { _ in }) {
+    package init(
+        configuration: EngineConfiguration, clock: LoopClock = LoopClock(),
+        onSlowTurn: @escaping @Sendable (UInt64) -> Void = { _ in }
+    ) {
         self.configuration = configuration
+        self.clock = clock
         self.onSlowTurn = onSlowTurn
         generation = curlew_fork_generation()
+        clock.stub?.onAdvance { [weak self] in if self?.isRunning == true { self?.call { _ in } } }
     }
 
     deinit {
@@ -201,7 +207,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         var isStopping = false
         var rounds = 0
         var activity = LoopActivity()
-        var turnStart = Monotonic.now()
+        var turnStart = clock.now()
         while true {
             if batch.isEmpty { takeInbox(into: &batch) }
             if executeAll(&batch, transport) { isStopping = true }
@@ -209,10 +215,10 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             transport.resumeIfIdle()
             if isStopping && transport.isIdle && exitIfEmpty(transport) { break }
 
-            let now = Monotonic.now()
+            let now = clock.now()
             if now &- turnStart > configuration.slowTurn { onSlowTurn(now &- turnStart) }
             note(activity.update(isIdle: transport.isIdle, now: now))
-            let timeout = activity.timeout(transport.timeout(now: now), now: now)
+            let timeout = timeout(until: min(transport.deadline, activity.quietAt), now: now)
             let sleeps = timeout != 0 && markAsleep()
             // Records posted meanwhile, mostly by this thread, are executed before the loop calls epoll again. The
             // clock does not advance meanwhile: a deadline counts as passed only after all bytes that have arrived were
@@ -224,7 +230,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             rounds = 0
             let count = curlew_epoll_wait(epoll, &ready, CInt(ready.count), sleeps ? timeout : 0)
             if sleeps { takeInbox(into: &batch) }
-            turnStart = Monotonic.now()
+            turnStart = clock.now()
             transport.beginTurn(now: turnStart)
             for index in 0..<Int(count) where ready[index].token != SocketTable.wakeToken {
                 transport.socketIsReady(token: ready[index].token, mask: ready[index].mask)
@@ -233,6 +239,13 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
         confined = nil
         if activity.isActive { note(.ended) }
+    }
+
+    /// Returns the milliseconds until a deadline, rounded up; -1 for no limit. A stub's time does not pass in a sleep.
+    private func timeout(until deadline: UInt64, now: UInt64) -> CInt {
+        if deadline <= now { return 0 }
+        guard deadline != Monotonic.never, clock.stub == nil else { return -1 }
+        return CInt(clamping: (deadline - now + 999_999) / 1_000_000)
     }
 
     private func note(_ change: LoopActivity.Change?) {

@@ -131,11 +131,4 @@ struct LoopActivity {
         (isActive, quietAt) = (false, Monotonic.never)
         return .ended
     }
-
-    /// Returns the milliseconds that the loop may sleep, at most `others`; -1 means no limit.
-    func timeout(_ others: CInt, now: UInt64) -> CInt {
-        guard quietAt != Monotonic.never else { return others }
-        let own = CInt(clamping: (max(quietAt, now) - now + 999_999) / 1_000_000)
-        return others < 0 ? own : min(own, others)
-    }
 }

@@ -12,6 +12,7 @@ final class ConnectionJudge {
     private let keyLog: KeyLog?
     /// The time until which new TLS sessions of the connection may be stored; a resumed session expires then too.
     private let sessionsEnd: UInt64
+    private let clock: LoopClock
     /// The certificates that wait for the OCSP response, which TLS 1.2 sends after the certificates.
     private var pending: [X509Certificate]?
     private var isAccepted = false
@@ -27,12 +28,13 @@ final class ConnectionJudge {
     private(set) var acceptedAuthorities: [String]?
     private var certificate: X509Certificate?
 
-    init(domain: TrustDomain, host: String, port: UInt16, keyLog: KeyLog?, sessionsEnd: UInt64) {
+    init(domain: TrustDomain, host: String, port: UInt16, keyLog: KeyLog?, sessionsEnd: UInt64, clock: LoopClock) {
         self.domain = domain
         self.host = host
         self.port = port
         self.keyLog = keyLog
         self.sessionsEnd = sessionsEnd
+        self.clock = clock
     }
 
     /// Installs this object as the only judge of the connections of an SSL_CTX.
@@ -128,7 +130,7 @@ final class ConnectionJudge {
     fileprivate func noteFailure(isCut: Bool) { self.isCut = isCut }
 
     /// Whether new TLS sessions may be stored; a late ticket would extend an old judgement to further connections.
-    fileprivate var keepsSessions: Bool { Monotonic.now() < sessionsEnd }
+    fileprivate var keepsSessions: Bool { clock.now() < sessionsEnd }
 
     fileprivate func note(key line: UnsafePointer<CChar>) { keyLog?.append(String(cString: line)) }
 }

@@ -68,7 +68,7 @@ extension EngineTransfer {
             return (shared.lifecycle.state, shared.outcome)
         }
         if let outcome {
-            observer.didObserve(.ended(outcome), of: self, at: Monotonic.now())
+            observer.didObserve(.ended(outcome), of: self, at: loop.clock.now())
         } else if state != .idle {
             loop.post(.watch(self))
         }
@@ -83,7 +83,7 @@ extension EngineTransfer {
     }
 
     private func tell(_ event: EngineEvent, _ state: ObserverState) {
-        let now = Monotonic.now()
+        let now = loop.clock.now()
         state.own?.didObserve(event, of: self, at: now)
         state.common?.didObserve(event, of: self, at: now)
     }

@@ -17,7 +17,7 @@ extension EngineTransfer {
         failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
         onlyIfIdle: Bool = false, observer: (any EngineObserver)?, in turn: CurlTransport? = nil
     ) -> Bool {
-        let now = Monotonic.now()
+        let now = loop.clock.now()
         // Without observers and a sink one critical section sets the end and publishes it.
         let claim = shared.withLock { shared -> Claim in
             if onlyIfIdle && shared.lifecycle.state != .idle { return .refused }

@@ -216,7 +216,7 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
     package func start() {
         let mustStart = shared.withLock { shared in
             guard shared.lifecycle.on(.start) else { return false }
-            shared.counters.startedAt = Monotonic.now()
+            shared.counters.startedAt = loop.clock.now()
             shared.counters.at = shared.counters.startedAt
             return true
         }

@@ -153,7 +153,7 @@ struct RefreshingTests {
 
     @Test func refreshTimeoutFailsTheRequestAndKeepsTheLateToken() async throws {
         let scene = try TokenScene(accepting: "t1")
-        let (gate, clock) = (Gate(), ManualClock())
+        let (gate, clock) = (Gate(), StubClock())
         let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
         let auth = RefreshingAuthentication(settings: settings) { old in
             // In a task that is not cancelled with the refresh.
@@ -177,7 +177,7 @@ struct RefreshingTests {
 
     @Test func endlessRefreshIsReplacedByAnother() async throws {
         let scene = try TokenScene(accepting: "t2")
-        let (gate, clock, calls) = (Gate(), ManualClock(), Lock(0))
+        let (gate, clock, calls) = (Gate(), StubClock(), Lock(0))
         let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
         let auth = RefreshingAuthentication(settings: settings) { old in
             let call = calls.withLock { calls in

@@ -200,7 +200,7 @@ struct TokenStoreTests {
     }
 
     @Test func lateTokenIsSaved() async throws {
-        let (desk, gate, arrival, clock) = (BlockingTokenStore(), Gate(), Gate(), ManualClock())
+        let (desk, gate, arrival, clock) = (BlockingTokenStore(), Gate(), Gate(), StubClock())
         let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
         let source = TokenSource(nil, store: desk, settings: settings) { _ in
             arrival.open()
@@ -219,7 +219,7 @@ struct TokenStoreTests {
     }
 
     @Test func hangingStoreFailsWaitersAfterTheTimeout() async throws {
-        let (desk, gate, clock) = (BlockingTokenStore(), Gate(), ManualClock())
+        let (desk, gate, clock) = (BlockingTokenStore(), Gate(), StubClock())
         desk.saving.withLock { $0 = (gate, "fetched") }
         let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
         let source = TokenSource(nil, store: desk, settings: settings) { _ in AccessToken("fetched") }
@@ -236,7 +236,7 @@ struct TokenStoreTests {
         await until { desk.kept.withLock { $0?.value } == "fetched" }
     }
 
-    private func passTime(_ clock: ManualClock, whileFlying source: TokenSource) async {
+    private func passTime(_ clock: StubClock, whileFlying source: TokenSource) async {
         await until {
             clock.advance(by: .seconds(5))
             return !source.isRefreshing

@@ -11,7 +11,7 @@ import Testing
 /// Requests that a circuit breaker refuses after earlier failures.
 @Suite(.timeLimit(.minutes(5)))
 struct CircuitBreakerTests {
-    private let clock = ManualClock()
+    private let clock = StubClock()
 
     private func server(_ statuses: [Int]) throws -> MockServer {
         let left = Lock(statuses)

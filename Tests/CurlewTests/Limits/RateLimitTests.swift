@@ -12,7 +12,7 @@ import Testing
 /// Requests that wait because of rate limits of the server or of the client.
 @Suite(.timeLimit(.minutes(5)))
 struct RateLimitTests {
-    private let clock = ManualClock()
+    private let clock = StubClock()
 
     /// A server that sends the given responses first, and then 200.
     private func server(_ answers: [MockResponse]) throws -> MockServer {
@@ -98,7 +98,7 @@ struct RateLimitTests {
             let answer = MockResponse.text("fine").field("\(prefix)RateLimit-Remaining", "0")
                 .field("\(prefix)RateLimit-Reset", "61")
             let server = try server([answer])
-            let session = Session(interceptors: [RateLimitInterceptor(clock: ManualClock())])
+            let session = Session(interceptors: [RateLimitInterceptor(clock: StubClock())])
             #expect(try await session.data(for: Request(server.url("/"))).1.status == .ok)
             let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
             #expect(error.retryAfter == .seconds(61))

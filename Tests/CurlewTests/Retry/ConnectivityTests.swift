@@ -73,7 +73,7 @@ struct ConnectivityTests {
     }
 
     @Test func deadlineEndsTheConnectivityWait() async throws {
-        let (clock, path) = (ManualClock(), Way())
+        let (clock, path) = (StubClock(), Way())
         var policy = policy
         policy.deadline = .seconds(20)
         let (request, sent) = request(policy, clock, [.cannotConnect, .cannotConnect], path)

@@ -12,10 +12,10 @@ import Testing
 /// Edge cases of limits, queues, pauses and progress.
 @Suite(.timeLimit(.minutes(5)))
 struct LimitTests {
-    /// Returns the milliseconds that the loop would sleep now; -1 means without limit.
-    private func rest(of session: Session) async -> CInt {
+    /// Returns the time until which the transport lets the loop sleep.
+    private func deadline(of session: Session) async -> UInt64 {
         await withCheckedContinuation { continuation in
-            session.core.share.loop.call { continuation.resume(returning: $0.timeout(now: Monotonic.now())) }
+            session.core.share.loop.call { continuation.resume(returning: $0.deadline) }
         }
     }
 
@@ -29,7 +29,7 @@ struct LimitTests {
         let error = try await networkError { try await session.data(for: Request(silence.url("/"))) }
         #expect(error.kind == .timedOut)
         #expect(held.state == .paused)
-        #expect(await rest(of: session) == -1)
+        #expect(await deadline(of: session) == Monotonic.never)
     }
 
     @Test func pausedTransferEndsWithItsReleasedSession() async throws {
