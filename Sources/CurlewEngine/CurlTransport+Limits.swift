@@ -4,17 +4,6 @@
 internal import CurlewShims
 internal import CurlewSupport
 
-/// A deadline of a transfer.
-private enum Due {
-    case limit(TransferLimits.Kind)
-    /// The transfer has waited too long for a slot.
-    case queue
-    /// The response is complete, and libcurl still sends the request body.
-    case answered
-    /// The HTTP/2 connection is silent.
-    case silent
-}
-
 // Time limits: each transfer has an earliest deadline, and no transfer is checked before the first deadline of all.
 extension CurlTransport {
     /// Schedules the sweep for the transfer's next deadline.
@@ -40,46 +29,35 @@ extension CurlTransport {
     /// The minimum time between two sweeps, in nanoseconds, because each sweep checks all transfers.
     private static let sweepInterval: UInt64 = 5_000_000
 
-    /// Returns the next deadline of a transfer, and the limit it belongs to.
-    ///
-    /// A limit that has not started to count is checked again after its full length.
-    private func deadline(of transfer: EngineTransfer) -> (at: UInt64, due: Due?) {
-        var first: (at: UInt64, due: Due?) = (Monotonic.never, nil)
-        func look(at time: UInt64, _ due: Due?) { if time < first.at { first = (time, due) } }
-        func consider(_ at: UInt64, _ limit: TransferLimits.Kind?) { look(at: at, limit.map(Due.limit)) }
+    private func deadline(of transfer: EngineTransfer) -> (at: UInt64, due: Deadlines.Due?) {
+        Deadlines.next(facts(about: transfer), transfer.plan.limits, now: now)
+    }
+
+    /// Collects the facts for the limits that the transfer has.
+    private func facts(about transfer: EngineTransfer) -> Deadlines.Facts {
+        var facts = Deadlines.Facts(
+            stage: stage(of: transfer), startedAt: transfer.startedAt, remainingTotal: transfer.plan.remainingTotal)
+        guard let handle = transfer.loopState.handle else { return facts }
+        facts.isHeldBack = transfer.isHeldBack
+        facts.isUserPaused = transfer.loopState.isUserPaused
+        facts.isHeadComplete = transfer.loopState.isHeadComplete
+        facts.lastActivity = transfer.loopState.lastActivity
+        facts.responseCompleteAt = transfer.loopState.responseCompleteAt
+        facts.pokeAt = pokeAt(transfer)
+        guard case .connected = facts.stage else { return facts }
         let limits = transfer.plan.limits
-        if let total = transfer.plan.remainingTotal { consider(transfer.startedAt &+ total, .total) }
-        guard let handle = transfer.loopState.handle else {
-            if transfer.loopState.hasSlot {
-                if let connect = limits.connect {
-                    consider(transfer.loopState.admittedAt &+ connect, .connect)
-                }
-            } else if let queue = limits.queue, transfer.loopState.isInQueue {
-                look(at: max(transfer.startedAt, transfer.loopState.inQueueSince) &+ queue, .queue)
-            }
-            return first
+        if limits.minimumRate != nil, !facts.isHeldBack { facts.measuredSince = measuredSince(transfer) }
+        if limits.head != nil, !facts.isHeadComplete { facts.sentAt = sendingEnded(handle, transfer) }
+        return facts
+    }
+
+    private func stage(of transfer: EngineTransfer) -> Deadlines.Stage {
+        if let handle = transfer.loopState.handle {
+            let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
+            return isConnected ? .connected : .connecting(since: transfer.loopState.connectingSince)
         }
-        if let time = pokeAt(transfer) { look(at: time, .silent) }
-        if let answered = transfer.loopState.responseCompleteAt { look(at: answered &+ CurlTransport.grace, .answered) }
-        let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
-        if !isConnected, let connect = limits.connect {
-            // libcurl applies the timeout to connecting transfers, slightly earlier, but not to transfers that wait for
-            // a shared connection.
-            consider(transfer.loopState.connectingSince &+ connect &+ CurlTransport.grace, .connect)
-        }
-        if let idle = limits.idle, !transfer.isHeldBack {
-            // The idle timeout does not count before the connection is made; the connect timeout applies until then.
-            consider((isConnected ? transfer.loopState.lastActivity : now) &+ idle, isConnected ? .idle : nil)
-        }
-        if let minimumRate = limits.minimumRate, !transfer.isHeldBack {
-            let since = isConnected ? measuredSince(transfer) : nil
-            consider((since ?? now) &+ minimumRate.within, since == nil ? nil : .slow(bytes: minimumRate.bytes))
-        }
-        if let head = limits.head, !transfer.loopState.isHeadComplete, !transfer.loopState.isUserPaused {
-            let sent = sendingEnded(handle, transfer)
-            consider((sent ?? now) &+ head, sent == nil ? nil : .head)
-        }
-        return first
+        if transfer.loopState.hasSlot { return .resolving(since: transfer.loopState.admittedAt) }
+        return .queued(since: transfer.loopState.isInQueue ? transfer.loopState.inQueueSince : nil)
     }
 
     /// Returns the start of the measurement of the rate; nil while no bytes are pending that the peer could delay.
@@ -151,9 +129,6 @@ extension CurlTransport {
         return moved - transfer.loopState.measured >= transfer.plan.limits.minimumRate?.bytes ?? 0
     }
 
-    /// Nanoseconds that libcurl has to notice a complete response before the engine ends the transfer itself.
-    private static let grace: UInt64 = 50_000_000
-
     /// Returns the time of the next check of a silent HTTP/2 connection by libcurl: early at first, then at growing
     /// intervals.
     ///
@@ -178,7 +153,7 @@ extension CurlTransport {
     func sweep(_ now: UInt64) {
         sweepAt = Monotonic.never
         sweptAt = now
-        var late: [(EngineTransfer, Due)] = []
+        var late: [(EngineTransfer, Deadlines.Due)] = []
         for transfer in allTransfers {
             let (at, due) = deadline(of: transfer)
             if now >= at, let due { late.append((transfer, due)) } else { sweepAt = min(sweepAt, at) }

@@ -25,7 +25,7 @@ package struct TransferLimits: Sendable {
     package init() {}
 
     /// A time limit that a transfer can exceed, except for the one of the queue.
-    package enum Kind: Sendable {
+    package enum Kind: Sendable, Hashable {
         case connect, head, idle, total
         /// The minimum number of bytes that must be transferred.
         case slow(bytes: Int64)
