@@ -6,19 +6,18 @@ internal import Glibc
 
 // Admission: slots per origin, a limit of connections for all origins, and look-ups before connections.
 extension CurlTransport {
-    func start(_ transfer: EngineTransfer) {
+    package func start(_ transfer: EngineTransfer) {
         guard let watching = transfer.watching else { return }
         // The clock of the turn may be older than the start of the transfer.
         transfer.loopState.lastActivity = max(now, watching.startedAt)
         transfer.loopState.priority = transfer.plan.priority
-        if isClosed && (isOver || !transfer.plan.continues) { return fail(transfer, .closed, .preparing) }
         guard let url = origins.url(for: transfer.plan.target) else {
             let text = "libcurl rejects the URL"
             return fail(transfer, .curl(code: CURLE_URL_MALFORMAT.rawValue, text: text), .preparing)
         }
         transfer.loopState.origin = url.origin
         transfer.loopState.observerState = nil
-        transfer.setObservers(own: watching.observer, common: observer, isPaused: false)
+        transfer.setObservers(own: watching.observer, common: deliveries.observer, isPaused: false)
         transfer.tell(.queued)
         transfer.sendPauseEvent()
         // Transfers that already wait at the origin are admitted first.
@@ -205,6 +204,7 @@ extension CurlTransport {
         }
         url.origin.count(-1, in: domain.number)
         transfer.loopState.handle = handle
+        transfer.loopState.deliveries = deliveries
         handle.transfer = transfer
         handle.index = inUse.count
         inUse.append(handle)
@@ -255,7 +255,7 @@ extension CurlTransport {
         guard names.searches[host] == nil else { return }
         names.searches[host] = NameCache.Search()
         let requestID = limits.resolver.find(host, for: names.session) { [weak loop] outcome in
-            loop?.call { $0.found(host, outcome) }
+            loop?.call { ($0 as? CurlTransport)?.found(host, outcome) }
         }
         names.searches[host]?.requestID = requestID
     }

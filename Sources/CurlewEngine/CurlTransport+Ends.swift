@@ -49,40 +49,11 @@ extension CurlTransport {
         if transfer.loopState.name != nil, transfer.loopState.sends == 0, let origin {
             domain.forgetGivenAddresses(origin)
         }
-        // Callers that need only a head that is not final are notified before the end.
-        if !transfer.loopState.isHeadFinal { transfer.publish(now, isForReader: failure?.isCancellation != true) }
         domain.recycle(handle)
         freeIfUnused(domain)
-        if failure == nil, !(isCut && transfer.isBodyDiscarded) {
-            transfer.tell(.received(transfer.loopState.counters.received))
-        }
-        transfer.complete(
-            failure: failure, body: transfer.loopState.collected, metrics: metrics, observer: observer, in: self)
-        transfer.loopState.collected = nil
-        transfer.loopState.slab = nil
+        transfer.done(failure, metrics, isWhole: !(isCut && transfer.isBodyDiscarded), deliveries)
         releaseSlot(transfer)
         transfer.loopState.origin = nil
-    }
-
-    /// Resumes tasks that wait for an end: at once, or together with the others of this turn if another task may
-    /// resume them.
-    func resume(_ waiters: SmallList<Waiter>) {
-        waiters.forEach { waiter in if waiter.hasExecutor { waiter.resume() } else { ended.append(waiter) } }
-    }
-
-    /// Resumes the callers that wait for the ends of this turn.
-    ///
-    /// On a busy core each resumption costs a switch to another thread and back. From four ends on, one detached task
-    /// resumes all callers, which costs one switch in total.
-    func resumeEnded() {
-        if ended.count == 1 { return ended.removeLast().resume() }
-        if ended.count < 4 {
-            for waiter in ended { waiter.resume() }
-        } else {
-            let all = ended
-            Task.detached(priority: .high) { for waiter in all { waiter.resume() } }
-        }
-        ended.removeAll(keepingCapacity: ended.count < 4)
     }
 
     private func removeFromMulti(_ handle: EasyHandle) {
@@ -137,7 +108,7 @@ extension CurlTransport {
         let now = loop.clock.now()
         metrics.queued = (transfer.loopState.hasSlot ? max(transfer.loopState.admittedAt, since) : now) &- since
         if transfer.loopState.hasSlot { metrics.total = Int64((now &- min(transfer.loopState.admittedAt, now)) / 1000) }
-        transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics, observer: observer)
+        transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics, observer: deliveries.observer)
         transfer.loopState.collected = nil
         releaseSlot(transfer)
         if !transfer.loopState.hasSlot, let origin = transfer.loopState.origin { compact(origin) }

@@ -118,8 +118,8 @@ final class SessionRelay: EngineObserver {
         }
         let isAsked =
             loop.isRunning
-            && loop.call { [weak self, weak buffer] transport in
-                if let buffer { self?.sendStates(transport.snapshots, to: buffer) }
+            && loop.call { [weak self, weak buffer, weak loop] _ in
+                if let buffer, let loop { self?.sendStates(loop.snapshots, to: buffer) }
             }
         if !isAsked { state.withLock { $0.observers[ObjectIdentifier(buffer)]?.known = nil } }
         return buffer

@@ -31,9 +31,15 @@ private func bodyArrived(
 ) -> Int {
     guard let bytes, let context else { return 0 }
     let isReceived = Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { handle in
-        handle.transfer?.receive(UnsafeRawPointer(bytes), size &* count, handle.transport)
+        guard let transfer = handle.transfer, transfer.receive(UnsafeRawPointer(bytes), size &* count, handle.deliveries)
+        else { return false }
+        let transport = handle.transport
+        if transport.throttle.receiving != nil || transfer.loopState.throttle != nil {
+            transport.charge(transfer, received: size &* count)
+        }
+        return true
     }
-    return isReceived == true ? size &* count : 0
+    return isReceived ? size &* count : 0
 }
 
 private func headLineArrived(
@@ -49,8 +55,23 @@ private func headLineArrived(
 private func bodyWanted(
     _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let buffer, let transfer = handle(context)?.transfer else { return Int(CURL_READFUNC_ABORT) }
-    return transfer.send(into: UnsafeMutableRawPointer(buffer), size &* count)
+    guard let buffer, let handle = handle(context), let transfer = handle.transfer else {
+        return Int(CURL_READFUNC_ABORT)
+    }
+    let transport = handle.transport
+    let allowance = transfer.loopState.isUserPaused ? nil : transport.allowance(for: transfer, of: size &* count)
+    let pulled = allowance.map { transfer.pull(into: UnsafeMutableRawPointer(buffer), $0, handle.deliveries) } ?? .wait
+    switch pulled {
+    case .bytes(let count):
+        if transport.throttle.sending != nil || transfer.loopState.throttle != nil {
+            transport.charge(transfer, sent: count)
+        }
+        return count
+    case .wait:
+        transfer.loopState.isSendingPaused = true
+        return Int(CURL_READFUNC_PAUSE)
+    case .failed: return Int(CURL_READFUNC_ABORT)
+    }
 }
 
 private func bodyRewound(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: CInt) -> CInt {

@@ -22,6 +22,8 @@ final class EasyHandle {
     unowned(unsafe) let domain: CurlDomain
     /// The transport of `domain`; safe because the transport owns its domains.
     unowned(unsafe) let transport: CurlTransport
+    /// The deliveries of the loop, which outlive its transport.
+    unowned(unsafe) let deliveries: Deliveries
     /// The TLS sessions in use; the handle keeps them until it is freed, possibly after its domain.
     private var sessions: TLSSessions
     #if !DEBUG
@@ -85,7 +87,8 @@ final class EasyHandle {
         self.curl = curl
         self.domain = domain
         transport = domain.transport
-        clock = transport.clock
+        deliveries = transport.deliveries
+        clock = deliveries.clock
         sessions = domain.live.sessions.first
         detail = .allocate(capacity: Int(CURL_ERROR_SIZE))
         detail.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))

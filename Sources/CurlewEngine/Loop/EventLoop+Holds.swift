@@ -71,7 +71,7 @@ extension EventLoop {
                     return true
                 }
                 guard isWaiting else { return continuation.resume(returning: false) }
-                if !call({ $0.awaitsIdle = true }) { resumeIdleWaiters() }
+                if !post(.awaitIdle) { resumeIdleWaiters() }
             }
         } onCancel: {
             let withdrawn = holds.withLock { holds in

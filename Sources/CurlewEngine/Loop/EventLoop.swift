@@ -25,7 +25,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         case adjust(EngineTransfer)
         case watch(EngineTransfer)
         case watchAll
-        case call(@Sendable (CurlTransport) -> Void)
+        case call(@Sendable (any Transport) -> Void)
+        case awaitIdle
+        case close(within: UInt64?, UnsafeContinuation<Void, Never>)
         case stop
 
         /// Whether the record starts the thread of a loop that has no thread yet.
@@ -61,16 +63,29 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var wake: CInt = -1
     private let generation: UInt64
     private let thread = Lock<pthread_t?>(nil)
-    private var confined: CurlTransport?
+    private let makeTransport: @Sendable (EventLoop, Deliveries, CInt) -> any Transport
+    private var confined: (any Transport)?
+    /// What the loop's thread owes to waiting tasks, and its shutdown; touched on that thread alone.
+    let deliveries: Deliveries
+    var shutdown = Shutdown()
 
     /// Creates a loop whose thread starts with the first record.
+    ///
+    /// - Parameters:
+    ///   - transport: Creates the transport on the loop's thread, for the loop, its deliveries and the descriptor of its
+    ///     epoll instance.
     package init(
         configuration: EngineConfiguration, clock: LoopClock = LoopClock(),
-        onSlowTurn: @escaping @Sendable (UInt64) -> Void = { _ in }
+        onSlowTurn: @escaping @Sendable (UInt64) -> Void = { _ in },
+        transport: @escaping @Sendable (EventLoop, Deliveries, CInt) -> any Transport = {
+            CurlTransport(loop: $0, deliveries: $1, epoll: $2)
+        }
     ) {
         self.configuration = configuration
         self.clock = clock
         self.onSlowTurn = onSlowTurn
+        makeTransport = transport
+        deliveries = Deliveries(turnLimit: configuration.turn, now: clock.now())
         generation = curlew_fork_generation()
         clock.stub?.onAdvance { [weak self] in if self?.isRunning == true { self?.call { _ in } } }
     }
@@ -143,7 +158,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     /// Runs `body` on the loop thread; returns false if the loop has ended and `body` will never run.
     @discardableResult
-    package func call(_ body: @escaping @Sendable (CurlTransport) -> Void) -> Bool { post(.call(body)) }
+    package func call(_ body: @escaping @Sendable (any Transport) -> Void) -> Bool { post(.call(body)) }
 
     /// Rejects new transfers, and returns when the running ones have ended and there is no hold, or after `limit`
     /// nanoseconds.
@@ -151,7 +166,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Meanwhile the loop accepts runs that continue held work.
     package func shutDown(within limit: UInt64?) async {
         await withUnsafeContinuation { done in
-            if !call({ $0.shutDown(within: limit, done: done) }) { done.resume() }
+            if !post(.close(within: limit, done)) { done.resume() }
         }
     }
 
@@ -194,13 +209,15 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     /// The transport, for code on the loop thread; nil if the thread has ended.
-    package var transport: CurlTransport? { hasThread && isCurrentThread ? confined : nil }
+    package var transport: (any Transport)? { hasThread && isCurrentThread ? confined : nil }
 
     // MARK: The thread
 
     private func run() {
         thread.withLock { $0 = pthread_self() }
-        let transport = CurlTransport(loop: self, epoll: epoll)
+        deliveries.observer = observerOfAll
+        deliveries.beginTurn(now: clock.now())
+        let transport = makeTransport(self, deliveries, epoll)
         confined = transport
         var ready = [curlew_ready](repeating: curlew_ready(), count: 128)
         var batch: [Record] = []
@@ -211,14 +228,14 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         while true {
             if batch.isEmpty { takeInbox(into: &batch) }
             if executeAll(&batch, transport) { isStopping = true }
-            transport.advance(now: turnStart)
-            transport.resumeIfIdle()
+            advance(transport, now: turnStart)
+            resumeIfIdle(transport)
             if isStopping && transport.isIdle && exitIfEmpty(transport) { break }
 
             let now = clock.now()
             if now &- turnStart > configuration.slowTurn { onSlowTurn(now &- turnStart) }
             note(activity.update(isIdle: transport.isIdle, now: now))
-            let timeout = timeout(until: min(transport.deadline, activity.quietAt), now: now)
+            let timeout = timeout(until: min(deadline(of: transport), activity.quietAt), now: now)
             let sleeps = timeout != 0 && markAsleep()
             // Records posted meanwhile, mostly by this thread, are executed before the loop calls epoll again. The
             // clock does not advance meanwhile: a deadline counts as passed only after all bytes that have arrived were
@@ -231,11 +248,13 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             let count = curlew_epoll_wait(epoll, &ready, CInt(ready.count), sleeps ? timeout : 0)
             if sleeps { takeInbox(into: &batch) }
             turnStart = clock.now()
+            deliveries.beginTurn(now: turnStart)
             transport.beginTurn(now: turnStart)
+            deliveries.resumeTurns()
             for index in 0..<Int(count) where ready[index].token != SocketTable.wakeToken {
                 transport.socketIsReady(token: ready[index].token, mask: ready[index].mask)
             }
-            transport.advance(now: turnStart)
+            advance(transport, now: turnStart)
         }
         confined = nil
         if activity.isActive { note(.ended) }
@@ -275,8 +294,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Ends the loop unless records were posted meanwhile.
     ///
     /// All resources are freed before the waiting callers are resumed.
-    private func exitIfEmpty(_ transport: CurlTransport) -> Bool {
-        transport.close()
+    private func exitIfEmpty(_ transport: any Transport) -> Bool {
+        transport.resetConnections()
+        deliveries.clear()
         let waiters: [UnsafeContinuation<Void, Never>]? = inbox.withLock { inbox in
             guard inbox.records.isEmpty else { return nil }
             inbox.life = .exited
@@ -285,7 +305,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
         guard let waiters else { return false }
         thread.withLock { $0 = nil }
-        transport.finishClosing()
+        finishClosing(transport)
         resumeIdleWaiters()
         for waiter in waiters { waiter.resume() }
         return true
@@ -295,7 +315,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// sleep for long.
     ///
     /// Returns whether one of them ends the loop.
-    private func executeAll(_ batch: inout [Record], _ transport: CurlTransport) -> Bool {
+    private func executeAll(_ batch: inout [Record], _ transport: any Transport) -> Bool {
         if batch.count == 1 { return execute(batch.removeLast(), transport) }
         var isStopping = false
         for record in batch { if execute(record, transport) { isStopping = true } }
@@ -304,18 +324,22 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     /// Executes a record; returns true for the record that ends the loop.
-    private func execute(_ record: Record, _ transport: CurlTransport) -> Bool {
+    private func execute(_ record: Record, _ transport: any Transport) -> Bool {
         switch record {
         case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
         case .taskJob(let job, let executor): job.runSynchronously(on: executor.asUnownedTaskExecutor())
-        case .start(let transfer): transport.start(transfer)
-        case .cancel(let transfer): transport.cancel(transfer)
+        case .start(let transfer): start(transfer, on: transport)
+        case .cancel(let transfer): transport.remove(transfer, .cancelled)
         case .adjust(let transfer): transport.adjust(transfer)
-        case .watch(let transfer): transport.watch(transfer)
-        case .watchAll: transport.watchAll()
+        case .watch(let transfer): deliveries.watch(transfer)
+        case .watchAll:
+            deliveries.observer = observerOfAll
+            for transfer in transport.allTransfers { deliveries.watch(transfer) }
         case .call(let body): body(transport)
+        case .awaitIdle: shutdown.awaitsIdle = true
+        case .close(let limit, let done): beginShutdown(of: transport, within: limit, done)
         case .stop:
-            transport.endPaused()
+            endPaused(on: transport)
             return true
         }
         return false

@@ -140,7 +140,7 @@ extension EngineTransfer {
         guard !isBodyPulled || upload.length == 0 else { return }
         // Head and body are sent in one write right after this callback; libcurl does not request the body separately.
         state.sending = .deferred
-        handle.domain.transport.markDirty(self)
+        handle.deliveries.markDirty(self)
     }
 
     /// Sends `sent` for a body that libcurl sends together with the head.
@@ -173,16 +173,10 @@ extension EventLoop {
     var observerOfAll: (any EngineObserver)? { hasThread ? commonObserver.withLock { $0 } : nil }
 }
 
-extension CurlTransport {
+extension Deliveries {
     /// Updates the observers of a run.
     func watch(_ transfer: EngineTransfer) {
         guard let watching = transfer.watching else { return }
         transfer.setObservers(own: watching.observer, common: observer, isPaused: watching.isPaused)
-    }
-
-    /// Updates the observer of all runs.
-    func watchAll() {
-        observer = loop.observerOfAll
-        for transfer in allTransfers { watch(transfer) }
     }
 }

@@ -10,12 +10,12 @@ extension EngineTransfer {
     /// sink; only after that the outcome is visible, so that other code cannot cause further events before.
     /// - Parameters:
     ///   - observer: The observer of all transfers.
-    ///   - turn: The transport of a transfer that libcurl was running: its last bytes are published with the end, and
+    ///   - turn: The deliveries for a transfer that the transport was running: its last bytes are published with the end, and
     ///     callers are resumed at the end of the turn. Nil for other transfers, whose callers are resumed at once.
     @discardableResult
     func complete(
         failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
-        onlyIfIdle: Bool = false, observer: (any EngineObserver)?, in turn: CurlTransport? = nil
+        onlyIfIdle: Bool = false, observer: (any EngineObserver)?, in turn: Deliveries? = nil
     ) -> Bool {
         let now = loop.clock.now()
         // Without observers and a sink one critical section sets the end and publishes it.
@@ -56,6 +56,21 @@ extension EngineTransfer {
         if let reader = callers.reader { reader.continuation.resume(returning: reader.step) }
         if let turn { turn.resume(callers.waiters) } else { callers.waiters.forEach { $0.resume() } }
         return true
+    }
+
+    /// Ends a transfer that a transport was running, on the loop thread.
+    ///
+    /// - Parameter isWhole: Whether the whole body has arrived, unless the transfer failed.
+    func done(_ failure: EngineFailure?, _ metrics: RawMetrics?, isWhole: Bool, _ deliveries: Deliveries) {
+        loopState.deliveries = nil
+        // Callers that need only a head that is not final are notified before the end.
+        if !loopState.isHeadFinal { publish(deliveries.now, isForReader: failure?.isCancellation != true) }
+        if failure == nil, isWhole { tell(.received(loopState.counters.received)) }
+        complete(
+            failure: failure, body: loopState.collected, metrics: metrics, observer: deliveries.observer,
+            in: deliveries)
+        loopState.collected = nil
+        loopState.slab = nil
     }
 
     private enum Claim {

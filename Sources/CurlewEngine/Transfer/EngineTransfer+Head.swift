@@ -71,36 +71,23 @@ extension EngineTransfer {
     private func headEnded(_ handle: EasyHandle, _ transport: CurlTransport) -> Bool {
         let status = loopState.check.status
         if status < 200 {
-            receiveInformational(status, handle, transport)
+            // Status 100 responds to libcurl's own `Expect` (RFC 9110 §15.2.1).
+            if status != 100 { receiveInformational(RawHead(bytes: handle.head.bytes, status: status), handle.deliveries) }
+            loopState.hasInformational = true
+            loopState.finalHeadBeganAt = 0
+            handle.head.clear()
+            loopState.check.restart()
             return true
         }
         if status == 415 && useAlternative() { return refuse(.refusedCoding) }
         if status == 417 && disableExpect() { return refuse(.refusedExpectation) }
-        loopState.isHeadComplete = true
-        loopState.headAt = transport.now
-        loopState.measuredAt = 0
-        loopState.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
-        if !loopState.expectsBody { loopState.counters.expectedToReceive = 0 }
+        receiveHead(
+            RawHead(bytes: handle.head.bytes, status: status, fields: loopState.check.knownFields), handle.deliveries)
         if loopState.expectsBody && plan.isSecure && loopState.check.isDelimitedByClose {
             loopState.closingJudge = ConnectionJudge.ofConnection(under: handle)
         }
         if plan.isSecure && isBodyPulled { loopState.uploadJudge = ConnectionJudge.ofConnection(under: handle) }
-        if case .bytes(let bytes) = upload, !isBodyPulled {
-            // A small body is sent with the head; libcurl does not request it separately.
-            loopState.counters.sent = Int64(bytes.count)
-        }
-        let head = RawHead(bytes: handle.head.bytes, status: status, fields: loopState.check.knownFields)
-        let isFinal = !plan.interest.includes(status: status, head.fields)
-        loopState.isHeadFinal = isFinal
-        if !isFinal, plan.isSecure, loopState.certificate == nil { readCertificate(of: handle) }
-        let hold = isFinal ? nil : loop.holdWhileClosing()
-        shared.withLock { shared in
-            shared.head = head
-            shared.isHeadFinal = isFinal
-            shared.hold = hold
-        }
-        sendDeferredSentEvent()
-        tell(.head(head))
+        if !loopState.isHeadFinal, plan.isSecure, loopState.certificate == nil { readCertificate(of: handle) }
         if let origin = loopState.origin {
             if let connection = loopState.connection {
                 transport.sockets.learn(connection, loopState.check.isHTTP2 ? .http2 : .http1)
@@ -112,26 +99,42 @@ extension EngineTransfer {
                 transport.markUnshared(origin)
             }
         }
-        transport.markDirty(self)
         applyPauses()
         return true
     }
 
-    /// Keeps an informational head for the reader; status 100 responds to libcurl's own `Expect` (RFC 9110 §15.2.1).
-    private func receiveInformational(_ status: Int, _ handle: EasyHandle, _ transport: CurlTransport) {
-        if status != 100 {
-            let head = RawHead(bytes: handle.head.bytes, status: status)
-            shared.withLock { shared in
-                if shared.informational.count < EngineTransfer.informationalKept { shared.informational.append(head) }
-            }
-            sendDeferredSentEvent()
-            tell(.informational(head))
-            transport.markDirty(self)
+    /// Records the head of the final response.
+    func receiveHead(_ head: RawHead, _ deliveries: Deliveries) {
+        loopState.isHeadComplete = true
+        loopState.headAt = deliveries.now
+        loopState.measuredAt = 0
+        loopState.expectsBody = plan.method != "HEAD" && head.status != 204 && head.status != 304
+        if !loopState.expectsBody { loopState.counters.expectedToReceive = 0 }
+        if case .bytes(let bytes) = upload, !isBodyPulled {
+            // A small body is sent with the head; libcurl does not request it separately.
+            loopState.counters.sent = Int64(bytes.count)
         }
-        loopState.hasInformational = true
-        loopState.finalHeadBeganAt = 0
-        handle.head.clear()
-        loopState.check.restart()
+        let isFinal = !plan.interest.includes(status: head.status, head.fields)
+        loopState.isHeadFinal = isFinal
+        let hold = isFinal ? nil : loop.holdWhileClosing()
+        shared.withLock { shared in
+            shared.head = head
+            shared.isHeadFinal = isFinal
+            shared.hold = hold
+        }
+        sendDeferredSentEvent()
+        tell(.head(head))
+        deliveries.markDirty(self)
+    }
+
+    /// Keeps an informational head for the reader.
+    func receiveInformational(_ head: RawHead, _ deliveries: Deliveries) {
+        shared.withLock { shared in
+            if shared.informational.count < EngineTransfer.informationalKept { shared.informational.append(head) }
+        }
+        sendDeferredSentEvent()
+        tell(.informational(head))
+        deliveries.markDirty(self)
     }
 
     private func receiveTrailerLine(_ line: UnsafeRawBufferPointer) -> Bool {

@@ -6,10 +6,10 @@ internal import Glibc
 internal import CurlewSupport
 
 extension EngineTransfer {
-    // MARK: Receiving the body (called by libcurl)
+    // MARK: Receiving the body (called by the transport)
 
-    func receive(_ bytes: UnsafeRawPointer, _ count: Int, _ transport: CurlTransport) -> Bool {
-        loopState.lastActivity = transport.now
+    func receive(_ bytes: UnsafeRawPointer, _ count: Int, _ deliveries: Deliveries) -> Bool {
+        loopState.lastActivity = deliveries.now
         // libcurl treats some malformed status lines as a body.
         guard loopState.isHeadComplete else { return refuse(.invalidHead("it has no status line (RFC 9112 §4)")) }
         if loopState.counters.received == 0 && !bodyBegan() { return false }
@@ -24,12 +24,11 @@ extension EngineTransfer {
                 return false
             }
         } else {
-            keep(bytes, count, transport)
-            if loopState.unpublished + loopState.buffered >= loop.configuration.highWater { publish(transport.now) }
-            if !plan.isSecure && transport.endTurnIfFull(for: self, count) { applyPauses() }
+            keep(bytes, count, deliveries)
+            if loopState.unpublished + loopState.buffered >= loop.configuration.highWater { publish(deliveries.now) }
+            if !plan.isSecure && deliveries.endTurnIfFull(for: self, count) { applyPauses() }
         }
-        transport.markDirty(self)
-        if transport.throttle.receiving != nil || loopState.throttle != nil { transport.charge(self, received: count) }
+        deliveries.markDirty(self)
         if loopState.isUserPaused { applyPauses() }
         return true
     }
@@ -47,14 +46,14 @@ extension EngineTransfer {
         return true
     }
 
-    private func keep(_ bytes: UnsafeRawPointer, _ count: Int, _ transport: CurlTransport) {
+    private func keep(_ bytes: UnsafeRawPointer, _ count: Int, _ deliveries: Deliveries) {
         var done = 0
         while done < count {
             // The reader may get each slab as a separate step, so a fast transfer gets large slabs.
             let isLarge =
-                max(loopState.unpublished, loopState.burst) >= 2 * transport.slabs.size
-                && loop.configuration.highWater >= transport.largeSlabs.size
-            let slab = loopState.slab ?? (isLarge ? transport.largeSlabs : transport.slabs).take()
+                max(loopState.unpublished, loopState.burst) >= 2 * deliveries.slabs.size
+                && loop.configuration.highWater >= deliveries.largeSlabs.size
+            let slab = loopState.slab ?? (isLarge ? deliveries.largeSlabs : deliveries.slabs).take()
             if loopState.slab == nil {
                 loopState.slab = slab
                 loopState.slabStart = 0
@@ -116,11 +115,11 @@ extension EngineTransfer {
         wakes.map { reader, step in reader.resume(returning: step) }
         leaver?.resume()
         if loopState.isFlowPaused { applyPauses() }
-        guard let transport = loopState.handle?.domain.transport else { return }
+        guard let deliveries = loopState.deliveries else { return }
         if isDeferred {
-            transport.deferProgress(of: self, until: loopState.lastProgress &+ loop.configuration.progressInterval)
+            deliveries.deferProgress(of: self, until: loopState.lastProgress &+ loop.configuration.progressInterval)
         }
-        if let headDueAt { transport.deferProgress(of: self, until: headDueAt) }
+        if let headDueAt { deliveries.deferProgress(of: self, until: headDueAt) }
     }
 
     /// Copies the bytes and counters of the loop into the locked half.
@@ -163,18 +162,19 @@ extension EngineTransfer {
     /// Nanoseconds that the report of a collected response's head waits for the end.
     private static let headDelay: UInt64 = 1_000_000
 
-    // MARK: Sending (called by libcurl)
+    // MARK: Sending (called by the transport)
 
-    func send(into buffer: UnsafeMutableRawPointer, _ capacity: Int) -> Int {
-        guard let transport = loopState.handle?.domain.transport else { return Int(CURL_READFUNC_ABORT) }
-        if loopState.isUserPaused {
-            loopState.isSendingPaused = true
-            return Int(CURL_READFUNC_PAUSE)
-        }
-        guard let capacity = transport.allowance(for: self, of: capacity) else {
-            loopState.isSendingPaused = true
-            return Int(CURL_READFUNC_PAUSE)
-        }
+    /// The result of a request for bytes of the body.
+    enum Pulled {
+        /// The number of bytes; 0 at the end.
+        case bytes(Int)
+        /// The producer has no bytes yet.
+        case wait
+        /// The transfer has to end with the reason in `abort`.
+        case failed
+    }
+
+    func pull(into buffer: UnsafeMutableRawPointer, _ capacity: Int, _ deliveries: Deliveries) -> Pulled {
         let count: Int
         switch upload {
         case .none: count = 0
@@ -190,23 +190,21 @@ extension EngineTransfer {
             case .end: count = 0
             case .failed(let reason):
                 loopState.abort = reason
-                return Int(CURL_READFUNC_ABORT)
+                return .failed
             case .wait:
                 loopState.isStarved = true
-                loopState.isSendingPaused = true
-                return Int(CURL_READFUNC_PAUSE)
+                return .wait
             }
         }
-        loopState.lastActivity = transport.now
+        loopState.lastActivity = deliveries.now
         loopState.pulls += 1
         loopState.counters.sent += Int64(count)
-        if transport.throttle.sending != nil || loopState.throttle != nil { transport.charge(self, sent: count) }
         if count == 0 || loopState.counters.sent == shared.withLock({ $0.counters.expectedToSend }) {
-            loopState.bodySentAt = transport.now
+            loopState.bodySentAt = deliveries.now
             sendSentEvent()
         }
-        transport.markDirty(self)
-        return count
+        deliveries.markDirty(self)
+        return .bytes(count)
     }
 
     func rewindBody() -> Bool {
@@ -239,11 +237,11 @@ extension EngineTransfer {
         loopState.isReceivingPaused = receiving
         loopState.isSendingPaused = sending
         if !receiving && wasPaused { loopState.measuredAt = 0 }
-        if !receiving { loopState.lastActivity = max(loopState.lastActivity, handle.domain.transport.now) }
+        if !receiving { loopState.lastActivity = max(loopState.lastActivity, handle.deliveries.now) }
         curl_easy_pause(handle.curl, (receiving ? CURLPAUSE_RECV : 0) | (sending ? CURLPAUSE_SEND : 0))
         // libcurl releases the socket while receiving is paused, so it does not report an end that occurred meanwhile.
         guard wasPaused, !loopState.isReceivingPaused, let connection = loopState.connection, connection != .unknown,
-            !handle.domain.transport.sockets.wants(connection.descriptor)
+            !handle.transport.sockets.wants(connection.descriptor)
         else { return }
         noteReadingStopped(from: connection.descriptor, sends: false)
     }

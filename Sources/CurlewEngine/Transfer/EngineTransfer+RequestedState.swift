@@ -10,6 +10,23 @@ extension EngineTransfer {
         shared.withLock { ($0.collects, $0.lifecycle.wantsPause, $0.isFlowPaused, $0.buffered, $0.priority) }
     }
 
+    /// Takes over what other threads have requested since: pause, the stream's reader, more bytes of the body.
+    func applyRequests(_ deliveries: Deliveries) {
+        let requestedState = requestedState
+        if !requestedState.collects, let chunk = loopState.collected?.takeChunk() {
+            loopState.chunks.append(chunk)
+            loopState.unpublished += chunk.count
+        }
+        if !requestedState.collects { loopState.collected = nil }
+        if loopState.isUserPaused && !requestedState.isPaused { loopState.resumedAt = deliveries.now }
+        loopState.isUserPaused = requestedState.isPaused
+        loopState.isFlowPaused = requestedState.isFlowPaused
+        loopState.isStarved = false
+        deliveries.markDirty(self)
+        loopState.buffered = requestedState.buffered
+        applyPauses()
+    }
+
     var wantsPause: Bool { shared.withLock { $0.lifecycle.wantsPause } }
     var isBodyDiscarded: Bool { shared.withLock { $0.isBodyDiscarded } }
     var priorityNow: Int { shared.withLock { $0.priority } }
@@ -34,9 +51,8 @@ extension EngineTransfer {
         }
         if isBodyPulled && loopState.bodySentAt == 0 { return true }
         if loopState.responseCompleteAt == nil {
-            let transport = handle.domain.transport
-            loopState.responseCompleteAt = transport.now
-            transport.scheduleSweep(self)
+            loopState.responseCompleteAt = handle.deliveries.now
+            handle.transport.scheduleSweep(self)
         }
         return false
     }
@@ -55,7 +71,7 @@ extension EngineTransfer {
             loopState.uploadJudge?.isEndSignalled != true, !curlew_has_ended(descriptor)
         else { return }
         loopState.hasResponseEnded = true
-        loopState.handle?.domain.transport.markDirty(self)
+        loopState.deliveries?.markDirty(self)
     }
 
     /// Holds back the rest of the body once an HTTP/2 response has begun, until no more bytes arrive.
@@ -105,7 +121,7 @@ extension EngineTransfer {
             return
         }
         loopState.connection = nil
-        handle.domain.transport.sockets.leave(connection, from: origin)
+        handle.transport.sockets.leave(connection, from: origin)
     }
 
     // MARK: The request to send, on the loop: as planned, or as the server requires

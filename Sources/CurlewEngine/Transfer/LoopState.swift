@@ -6,6 +6,8 @@ internal import CurlewShims
 /// The half of a transfer that only the loop thread touches.
 struct LoopState {
     var handle: EasyHandle?
+    /// The deliveries of the loop while the transfer has a connection or opens one.
+    unowned(unsafe) var deliveries: Deliveries?
     var origin: Origin?
     var check = HeadCheck()
     /// The bytes of all heads and of the trailers, and their limit.

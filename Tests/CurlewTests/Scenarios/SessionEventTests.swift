@@ -219,5 +219,5 @@ struct SessionEventTests {
 
 extension Session {
     /// Whether the loop's transport has an observer.
-    fileprivate var hasObserver: Bool { core.loop.transport?.observer != nil }
+    fileprivate var hasObserver: Bool { core.loop.deliveries.observer != nil }
 }

@@ -215,7 +215,7 @@ struct TrustDomainTests {
 extension Session {
     /// The number of trust evaluators that have connections or may have some.
     fileprivate var liveTrusts: Int {
-        let domains = core.share.loop.transport?.domains ?? []
+        let domains = (core.share.loop.transport as? CurlTransport)?.domains ?? []
         return Set(domains.compactMap { $0.map { ObjectIdentifier($0.live) } }).count
     }
 }
