@@ -19,7 +19,9 @@ struct DomainTests {
     /// Returns the number of active transfers of each domain.
     private func population(of bench: EngineBench) async -> [Int] {
         let found = Latch<[Int]>()
-        bench.share.loop.call { transport in found.set((transport as? CurlTransport)?.domains.compactMap { $0?.active } ?? []) }
+        bench.share.loop.call { transport in
+            found.set((transport as? CurlTransport)?.domains.compactMap { $0?.active } ?? [])
+        }
         return await found.value
     }
 

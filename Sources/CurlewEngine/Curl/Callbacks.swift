@@ -31,9 +31,10 @@ private func bodyArrived(
 ) -> Int {
     guard let bytes, let context else { return 0 }
     let isReceived = Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { handle in
-        guard let transfer = handle.transfer, transfer.receive(UnsafeRawPointer(bytes), size &* count, handle.deliveries)
-        else { return false }
         let transport = handle.transport
+        guard let transfer = handle.transfer,
+            transfer.receive(UnsafeRawPointer(bytes), size &* count, handle.deliveries)
+        else { return false }
         if transport.throttle.receiving != nil || transfer.loopState.throttle != nil {
             transport.charge(transfer, received: size &* count)
         }

@@ -3,7 +3,7 @@
 
 internal import CurlewSupport
 
-/// What a loop owes to waiting tasks: arrived bytes, progress and ends, which it hands over once a turn.
+/// The bytes, progress and ends that a loop owes to waiting tasks and hands over once a turn.
 ///
 /// Transports and transfers use it on the loop's thread alone.
 package final class Deliveries {

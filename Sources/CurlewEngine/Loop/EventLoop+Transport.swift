@@ -3,7 +3,7 @@
 
 internal import CurlewSupport
 
-// What the loop itself does with transfers, on its thread: it refuses and ends them at its shutdown, and delivers.
+// The loop's own part in transfers, on its thread: it refuses and ends them at its shutdown, and delivers.
 extension EventLoop {
     /// The states of all transfers that have not ended, the oldest first; call it on the loop's thread.
     package var snapshots: [EngineTransfer.Snapshot] {
@@ -16,7 +16,7 @@ extension EventLoop {
 
     // MARK: Turns
 
-    /// Handles what is due: in the transport, then the limit of a shutdown; then resumes the callers of ended transfers.
+    /// Handles what is due in the transport, then the limit of a shutdown, and resumes the callers of ended transfers.
     func advance(_ transport: any Transport, now: UInt64) {
         transport.advance(now: now)
         if now >= shutdown.closeAt { endAll(on: transport) }

@@ -65,15 +65,17 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     private let thread = Lock<pthread_t?>(nil)
     private let makeTransport: @Sendable (EventLoop, Deliveries, CInt) -> any Transport
     private var confined: (any Transport)?
-    /// What the loop's thread owes to waiting tasks, and its shutdown; touched on that thread alone.
+    /// The deliveries and the shutdown of the loop, touched on its thread alone.
     let deliveries: Deliveries
     var shutdown = Shutdown()
 
     /// Creates a loop whose thread starts with the first record.
     ///
     /// - Parameters:
-    ///   - transport: Creates the transport on the loop's thread, for the loop, its deliveries and the descriptor of its
-    ///     epoll instance.
+    ///   - configuration: The settings, which never change.
+    ///   - clock: The clock of the loop and its transfers.
+    ///   - onSlowTurn: Called on the loop's thread after a slow turn.
+    ///   - transport: Creates the transport on the loop's thread, for the deliveries and the epoll descriptor.
     package init(
         configuration: EngineConfiguration, clock: LoopClock = LoopClock(),
         onSlowTurn: @escaping @Sendable (UInt64) -> Void = { _ in },
@@ -260,7 +262,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         if activity.isActive { note(.ended) }
     }
 
-    /// Returns the milliseconds until a deadline, rounded up; -1 for no limit. A stub's time does not pass in a sleep.
+    /// Returns the milliseconds until a deadline, rounded up; -1 for no limit.
+    ///
+    /// The time of a stub does not pass while the loop sleeps.
     private func timeout(until deadline: UInt64, now: UInt64) -> CInt {
         if deadline <= now { return 0 }
         guard deadline != Monotonic.never, clock.stub == nil else { return -1 }

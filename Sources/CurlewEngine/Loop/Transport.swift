@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a loop needs from the object that runs its transfers: ``CurlTransport``, or a stub in tests.
+/// An object that runs the transfers of a loop: ``CurlTransport``, or a stub in tests.
 ///
 /// The loop calls its transport on its own thread, a few times a turn and once for each command. Header lines and bytes
 /// do not pass this protocol: a transport calls the methods of `EngineTransfer` directly.

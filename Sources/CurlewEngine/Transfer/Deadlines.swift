@@ -5,7 +5,7 @@ internal import CurlewSupport
 
 /// The rules for the time limits of a transfer: a pure function of facts, which each transport supplies.
 enum Deadlines {
-    /// What a transport does at a deadline.
+    /// The event at a deadline.
     enum Due: Equatable {
         /// The transfer has exceeded a limit.
         case limit(TransferLimits.Kind)

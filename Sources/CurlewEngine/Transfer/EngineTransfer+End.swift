@@ -10,8 +10,9 @@ extension EngineTransfer {
     /// sink; only after that the outcome is visible, so that other code cannot cause further events before.
     /// - Parameters:
     ///   - observer: The observer of all transfers.
-    ///   - turn: The deliveries for a transfer that the transport was running: its last bytes are published with the end, and
-    ///     callers are resumed at the end of the turn. Nil for other transfers, whose callers are resumed at once.
+    ///   - turn: The deliveries for a transfer that the transport was running: its last bytes are published with the
+    ///     end, and callers are resumed at the end of the turn. Nil for other transfers, whose callers are resumed at
+    ///     once.
     @discardableResult
     func complete(
         failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,

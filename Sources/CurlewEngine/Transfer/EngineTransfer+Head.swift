@@ -72,7 +72,9 @@ extension EngineTransfer {
         let status = loopState.check.status
         if status < 200 {
             // Status 100 responds to libcurl's own `Expect` (RFC 9110 §15.2.1).
-            if status != 100 { receiveInformational(RawHead(bytes: handle.head.bytes, status: status), handle.deliveries) }
+            if status != 100 {
+                receiveInformational(RawHead(bytes: handle.head.bytes, status: status), handle.deliveries)
+            }
             loopState.hasInformational = true
             loopState.finalHeadBeganAt = 0
             handle.head.clear()
