@@ -10,20 +10,22 @@ package import CurlewEngine
 /// reference to it.
 final class Chain: Sendable {
     let links: [any Interceptor]
-    /// The same links, if all of them can fold.
-    private let folds: [any FoldableInterceptor]?
+    /// The links that can fold: all of them, if the chain folds.
+    private let folds: [any FoldableInterceptor]
+    private let canFold: Bool
 
     /// Creates the chain of the built-in interceptors.
     init(_ links: [any FoldableInterceptor]) {
         self.links = links
         folds = links
+        canFold = true
     }
 
     /// Creates a chain with interceptors of the user around the whole transfer and around each of its attempts.
     init(_ own: [any Interceptor], around chain: Chain) {
         links = own.filter { $0.scope == .transfer } + chain.links + own.filter { $0.scope == .attempt }
-        let folds = links.compactMap { $0 as? any FoldableInterceptor }
-        self.folds = folds.count == links.count ? folds : nil
+        folds = links.compactMap { $0 as? any FoldableInterceptor }
+        canFold = folds.count == links.count
     }
 
     /// A request whose first attempt may start without the chain.
@@ -36,20 +38,24 @@ final class Chain: Sendable {
 
     /// Returns how the first attempt of a request starts without the chain; nil when the chain must run from the start.
     func fold(_ request: Request) -> Folded? {
-        guard let folds else { return nil }
+        guard canFold else { return nil }
         var folded = Folded()
         for index in folds.indices {
-            guard let interest = folds[index].interest(in: folded.request ?? request) else { return nil }
-            folded.interest.formUnion(interest)
-            if let adapted = folds[index].adapted(folded.request ?? request) { folded.request = adapted }
+            // A copy of a request counts a dozen references, so none is made unless a link has changed the request.
+            let isFolded =
+                if let adapted = folded.request {
+                    folds[index].fold(adapted, into: &folded)
+                } else {
+                    folds[index].fold(request, into: &folded)
+                }
+            if !isFolded { return nil }
         }
         return folded
     }
 
     /// Notifies the links that the response to a folded request went past them.
     func passed(_ request: Request) {
-        guard let folds else { return }
-        for index in folds.indices { folds[index].passed(request) }
+        if canFold { for index in folds.indices { folds[index].passed(request) } }
     }
 }
 
@@ -74,6 +80,14 @@ package protocol FoldableInterceptor: Interceptor {
 }
 
 extension FoldableInterceptor {
+    /// Adds the interest of the interceptor and its change of the request; returns false if it cannot fold.
+    fileprivate func fold(_ request: Request, into folded: inout Chain.Folded) -> Bool {
+        guard let interest = interest(in: request) else { return false }
+        folded.interest.formUnion(interest)
+        if let adapted = adapted(request) { folded.request = adapted }
+        return true
+    }
+
     package func adapted(_ request: Request) -> Request? { nil }
 
     package func passed(_ request: Request) {}

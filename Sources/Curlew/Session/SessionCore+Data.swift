@@ -28,7 +28,12 @@ extension SessionCore {
         guard !Task.isCancelled, !request.body.needsOwnDescriptor, let folded = chain(for: request).fold(request)
         else { return nil }
         let position = AttemptPosition(id: EngineTransfer.nextID(), interest: folded.interest)
-        let attempt = try? engineTransfer(for: folded.request ?? request, at: position, isMeasured: false)
+        let attempt =
+            if let adapted = folded.request {
+                try? engineTransfer(for: adapted, at: position, isMeasured: false)
+            } else {
+                try? engineTransfer(for: request, at: position, isMeasured: false)
+            }
         attempt?.startPrepared()
         return attempt
     }
