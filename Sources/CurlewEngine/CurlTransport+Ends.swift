@@ -64,10 +64,9 @@ extension CurlTransport {
         transfer.loopState.origin = nil
     }
 
-    /// Resumes tasks that wait for an end: at once, or together with the others of this turn if another task may
-    /// resume them.
+    /// Resumes tasks that wait for an end: those that run on this thread at once, the others at the end of the turn.
     func resume(_ waiters: SmallList<Waiter>) {
-        waiters.forEach { waiter in if waiter.hasExecutor { waiter.resume() } else { ended.append(waiter) } }
+        waiters.forEach { waiter in if waiter.isOfCurrentThread { waiter.resume() } else { ended.append(waiter) } }
     }
 
     /// Resumes the callers that wait for the ends of this turn.

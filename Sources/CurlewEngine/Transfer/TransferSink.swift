@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import CurlewSupport
 
 /// The owner of a transfer, to which the engine reports.
@@ -30,13 +31,19 @@ package protocol TransferSink: AnyObject, Sendable {
 package struct Waiter: Sendable, Identifiable {
     package let id: UInt64
     private let continuation: UnsafeContinuation<Bool, Never>
-    /// Whether the task prefers an executor over the runtime's own thread pool.
-    let hasExecutor = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
+    /// The thread on which the task began to wait.
+    ///
+    /// For a task that prefers the loop as its executor it is the loop's thread. To ask the runtime for the executor of
+    /// the task would take much longer.
+    private let thread = pthread_self()
 
     package init(_ continuation: UnsafeContinuation<Bool, Never>, id: UInt64 = 0) {
         self.id = id
         self.continuation = continuation
     }
+
+    /// Whether the task runs on the current thread when it is resumed.
+    var isOfCurrentThread: Bool { pthread_equal(thread, pthread_self()) != 0 }
 
     /// Resumes the task.
     ///
