@@ -56,9 +56,9 @@ extension CurlTransport {
         if failure == nil, !(isCut && transfer.isBodyDiscarded) {
             transfer.tell(.received(transfer.loopState.counters.received))
         }
-        transfer.complete(
-            failure: failure, body: transfer.loopState.collected, metrics: metrics, observer: observer, in: self)
-        transfer.loopState.collected = nil
+        var body: CollectedBody?
+        swap(&body, &transfer.loopState.collected)
+        transfer.complete(failure: failure, body: body, metrics: metrics, observer: observer, in: self)
         transfer.loopState.slab = nil
         releaseSlot(transfer)
         transfer.loopState.origin = nil
