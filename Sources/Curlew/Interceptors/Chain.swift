@@ -16,7 +16,8 @@ final class Chain: Sendable {
 
     /// Creates the chain of the built-in interceptors.
     init(_ links: [any FoldableInterceptor]) {
-        self.links = links
+        // The conversion of the whole array would look up the conformance of each link, which takes long.
+        self.links = links.map { $0 }
         folds = links
         canFold = true
     }
