@@ -196,6 +196,10 @@ extension RetryInterceptor: FoldableInterceptor {
         }
     }
 
+    package var plainInterest: ChainInterest? { if case .always(let interest) = folding { interest } else { nil } }
+
+    package var noticesPlain: Bool { share != nil }
+
     package func interest(in request: Request) -> ChainInterest? {
         if isOfSession, let own = request.options.retry { return Folding(own).interest(in: request, own) }
         return folding.interest(in: request, policy)
