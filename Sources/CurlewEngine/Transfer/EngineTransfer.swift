@@ -94,25 +94,27 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         /// Whether a caller has claimed the collected body, so that no reader can stream it.
         var isCollectingClaimed = false
         var hasReader = false
+        /// Whether the caller has discarded the body, so that a failure is suppressed.
+        var isBodyDiscarded = false
         var priority: Int
         var informational: [RawHead] = []
         var head: RawHead?
         /// Whether the chain need not see the head; true before the head.
         var isHeadFinal = true
         var isHeadTaken = false
-        var trailers: [UInt8] = []
         var areTrailersTaken = false
+        /// Whether the loop paused receiving because the reader is slow.
+        var isFlowPaused = false
+        var trailers: [UInt8] = []
         var chunks: [Chunk] = []
         var firstChunk = 0
         /// The number of bytes in `chunks` that were not taken yet.
         var buffered = 0
-        /// Whether the loop paused receiving because the reader is slow.
-        var isFlowPaused = false
         var counters = Counters()
         var isProgressDue = false
+        var readerWantsProgress = false
         var outcome: Outcome?
         var reader: UnsafeContinuation<Step, Never>?
-        var readerWantsProgress = false
         /// The task that waits for the end, or for a head that is not final.
         var answerWaiter: Waiter?
         var endWaiters = SmallList<Waiter>()
@@ -127,8 +129,6 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         var observer: (any EngineObserver)?
         /// Keeps the loop busy from a head or an end that the chain must see until the chain takes the hold.
         var hold: LoopHold?
-        /// Whether the caller has discarded the body, so that a failure is suppressed.
-        var isBodyDiscarded = false
 
         init(_ plan: borrowing TransferPlan) {
             priority = plan.priority
@@ -152,22 +152,27 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         @inline(__always) unsafeMutableAddress { loopStatePointer }
     }
 
-    // Both halves are in one block of memory.
+    // Both halves are in one block of memory, and `malloc` is faster than Swift's allocation, which checks for an
+    // alignment that all memory has.
     let shared: LockedPointer<LockedState>
     let loopStatePointer: UnsafeMutablePointer<LoopState>
+
+    private typealias LockedHalf = LockedMemory<LockedState>
+
+    /// The offset of the locked half in the block.
+    private static var lockedOffset: Int {
+        let alignment = max(MemoryLayout<LoopState>.alignment, MemoryLayout<LockedHalf>.alignment)
+        return (MemoryLayout<LoopState>.size + alignment - 1) / alignment * alignment
+    }
+
+    static var blockSize: Int { lockedOffset + MemoryLayout<LockedHalf>.size }
 
     package init(_ plan: consuming TransferPlan, on loop: EventLoop) {
         id = Self.nextID()
         self.loop = loop
-        typealias LockedHalf = LockedMemory<LockedState>
-        let alignment = max(MemoryLayout<LoopState>.alignment, MemoryLayout<LockedHalf>.alignment)
-        let offset = (MemoryLayout<LoopState>.size + alignment - 1) / alignment * alignment
-        // `malloc` is faster than Swift's allocation, which checks for an alignment that all memory has.
-        guard let memory = malloc(offset + MemoryLayout<LockedHalf>.size) else {
-            preconditionFailure("out of memory for a transfer")
-        }
+        guard let memory = malloc(Self.blockSize) else { preconditionFailure("out of memory for a transfer") }
         loopStatePointer = memory.initializeMemory(as: LoopState.self, to: LoopState(plan))
-        shared = LockedPointer(memory: (memory + offset).bindMemory(to: LockedHalf.self, capacity: 1))
+        shared = LockedPointer(memory: (memory + Self.lockedOffset).bindMemory(to: LockedHalf.self, capacity: 1))
         LockedHalf.initialize(shared.memory, to: LockedState(plan))
         self.plan = plan
         if case .pipe(let pipe) = self.plan.upload { pipe.attach(to: self) }
