@@ -56,9 +56,7 @@ extension CurlTransport {
         if failure == nil, !(isCut && transfer.isBodyDiscarded) {
             transfer.tell(.received(transfer.loopState.counters.received))
         }
-        var body: CollectedBody?
-        swap(&body, &transfer.loopState.collected)
-        transfer.complete(failure: failure, body: body, metrics: metrics, observer: observer, in: self)
+        transfer.complete(failure: failure, metrics: metrics, observer: observer, in: self)
         transfer.loopState.slab = nil
         releaseSlot(transfer)
         transfer.loopState.origin = nil
@@ -137,7 +135,7 @@ extension CurlTransport {
         metrics.queued = (transfer.loopState.hasSlot ? max(transfer.loopState.admittedAt, since) : now) &- since
         if transfer.loopState.hasSlot { metrics.total = Int64((now &- min(transfer.loopState.admittedAt, now)) / 1000) }
         transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics, observer: observer)
-        transfer.loopState.collected = nil
+        transfer.loopState.discardCollected()
         releaseSlot(transfer)
         if !transfer.loopState.hasSlot, let origin = transfer.loopState.origin { compact(origin) }
         transfer.loopState.origin = nil

@@ -353,7 +353,7 @@ package final class CurlTransport {
             transfer.loopState.chunks.append(chunk)
             transfer.loopState.unpublished += chunk.count
         }
-        if !requestedState.collects { transfer.loopState.collected = nil }
+        if !requestedState.collects { transfer.loopState.discardCollected() }
         if transfer.loopState.isUserPaused && !requestedState.isPaused { transfer.loopState.resumedAt = now }
         transfer.loopState.isUserPaused = requestedState.isPaused
         transfer.loopState.isFlowPaused = requestedState.isFlowPaused

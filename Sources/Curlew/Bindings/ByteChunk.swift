@@ -85,9 +85,9 @@ public struct ByteChunk: RandomAccessCollection, Sendable, Hashable, CustomStrin
 }
 
 extension Data {
-    /// Takes ownership of a collected body's memory, without copying it.
-    init(taking body: CollectedBody?) {
-        guard let (memory, count) = body?.takeMemory() else {
+    /// Takes ownership of the memory of a transfer's collected body, without copying it.
+    init(takingBodyOf transfer: EngineTransfer) {
+        guard let (memory, count) = transfer.takeBody() else {
             self.init()
             return
         }

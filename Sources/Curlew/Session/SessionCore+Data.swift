@@ -17,7 +17,7 @@ extension SessionCore {
         guard let outcome = await attempt.answer(orHead: true), outcome.isFinal else {
             return try await run(request, continuing: attempt)
         }
-        if let response = plainResponse(of: outcome, to: request) { return response }
+        if let response = plainResponse(of: attempt, outcome, to: request) { return response }
         return try await response(of: attempt, to: request)
     }
 
@@ -40,12 +40,14 @@ extension SessionCore {
 
     /// Returns a response that needs neither decoding nor a wait for recorders; nil for all other ends.
     @inline(never)
-    private func plainResponse(of outcome: EngineTransfer.Outcome, to request: Request) -> (Data, ResponseHead)? {
+    private func plainResponse(
+        of attempt: EngineTransfer, _ outcome: EngineTransfer.Outcome, to request: Request
+    ) -> (Data, ResponseHead)? {
         guard outcome.failure == nil, let head = outcome.head, !head.fields.contains(.contentEncoding),
             recorder == nil
         else { return nil }
         chain(for: request).passed(request)
-        return (Data(taking: outcome.body), ResponseHead(head, url: request.url))
+        return (Data(takingBodyOf: attempt), ResponseHead(head, url: request.url))
     }
 
     /// Returns the response of an attempt whose end is final.

@@ -14,7 +14,7 @@ extension EngineTransfer {
     ///     callers are resumed at the end of the turn. Nil for other transfers, whose callers are resumed at once.
     @discardableResult
     func complete(
-        failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
+        failure: EngineFailure?, metrics: RawMetrics? = nil,
         onlyIfIdle: Bool = false, observer: (any EngineObserver)?, in turn: CurlTransport? = nil
     ) -> Bool {
         let now = Monotonic.now()
@@ -24,8 +24,8 @@ extension EngineTransfer {
         let mayEnd = shared.withLock { shared in
             if onlyIfIdle && shared.lifecycle.state != .idle { return false }
             guard shared.lifecycle.on(.finish) else { return false }
-            if turn != nil { hand(to: &shared, at: now) }
-            let end = Outcome(failure: failure, metrics: metrics, body: body, of: shared, plan.interest)
+            if turn != nil { handAll(to: &shared, at: now) }
+            let end = Outcome(failure: failure, metrics: metrics, of: shared, plan.interest)
             shared.endsTransfer = end.endsTransfer
             if !end.isFinal, shared.isHeadFinal { shared.hold = loop.holdWhileClosing() }
             if observer == nil, shared.observer == nil, shared.sink == nil {
@@ -44,6 +44,14 @@ extension EngineTransfer {
         if let reader = callers.reader { reader.continuation.resume(returning: reader.step) }
         if let turn { turn.resume(callers.waiters) } else { callers.waiters.forEach { $0.resume() } }
         return true
+    }
+
+    /// Copies the last bytes and counters of the loop into the locked half, and moves the collected body there.
+    private func handAll(to shared: inout LockedState, at now: UInt64) {
+        hand(to: &shared, at: now)
+        guard let body = loopState.collected else { return }
+        shared.body = body
+        loopState.collected = nil
     }
 
     /// Reports the end to the observers and the sink, and publishes it.
@@ -83,8 +91,7 @@ extension EngineTransfer.Outcome {
     /// Creates the outcome of a run and decides whether its chain must see it.
     @inline(__always)
     fileprivate init(
-        failure: EngineFailure?, metrics: RawMetrics?, body: CollectedBody?,
-        of shared: borrowing EngineTransfer.LockedState,
+        failure: EngineFailure?, metrics: RawMetrics?, of shared: borrowing EngineTransfer.LockedState,
         _ interest: ChainInterest
     ) {
         let isFinal: Bool
@@ -97,7 +104,8 @@ extension EngineTransfer.Outcome {
         }
         self.init(
             head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers, isFinal: isFinal,
-            endsTransfer: isFinal && shared.sink == nil, body: body)
+            endsTransfer: isFinal && shared.sink == nil,
+            excerpt: shared.body.prefix(EngineTransfer.Outcome.excerptLimit))
     }
 }
 
@@ -112,10 +120,9 @@ extension EngineTransfer.LockedState {
             chunks = []
             firstChunk = 0
             buffered = 0
-        } else if !collects, let chunk = end.body?.takeChunk() {
+        } else if !collects, let chunk = body.takeChunk() {
             chunks.append(chunk)
             buffered += chunk.count
-            end.body = nil
         }
         counters.at = now
         counters.isFinished = true

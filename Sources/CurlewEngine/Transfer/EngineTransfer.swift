@@ -39,9 +39,6 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         package let endsTransfer: Bool
         /// The facts are in one separate object, because outcomes are copied often; nil if there are no facts.
         private let facts: Facts?
-        /// The collected body; after a failure, the bytes that had arrived.
-        package internal(set) var body: CollectedBody?
-
         /// The measurements; empty if they were not requested.
         package var metrics: RawMetrics { facts?.metrics ?? RawMetrics() }
         package var failure: EngineFailure? { facts?.failure }
@@ -53,17 +50,17 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
 
         init(
             head: RawHead? = nil, metrics: RawMetrics?, failure: EngineFailure?, trailers: [UInt8] = [],
-            isFinal: Bool = true, endsTransfer: Bool = true, body: CollectedBody? = nil
+            isFinal: Bool = true, endsTransfer: Bool = true, excerpt: @autoclosure () -> [UInt8] = []
         ) {
-            self.body = body
             self.head = head
             self.isFinal = isFinal
             self.endsTransfer = endsTransfer
             if metrics == nil && failure == nil && trailers.isEmpty {
                 facts = nil
             } else {
-                let excerpt = failure == nil ? [] : body?.prefix(Outcome.excerptLimit) ?? []
-                facts = Facts(metrics ?? RawMetrics(), failure, failure == nil ? trailers : [], excerpt)
+                let isFailure = failure != nil
+                facts = Facts(
+                    metrics ?? RawMetrics(), failure, isFailure ? [] : trailers, isFailure ? excerpt() : [])
             }
         }
     }
@@ -114,6 +111,8 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         var isProgressDue = false
         var readerWantsProgress = false
         var outcome: Outcome?
+        /// The collected body from the end on, until a caller takes it; after a failure, the bytes that had arrived.
+        var body = CollectedBody()
         var reader: UnsafeContinuation<Step, Never>?
         /// The task that waits for the end, or for a head that is not final.
         var answerWaiter: Waiter?
@@ -183,7 +182,8 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
 
     deinit {
         closePipes()
-        LockedMemory.deinitialize(shared.memory)
+        loopState.collected?.clear()
+        LockedMemory.deinitialize(shared.memory) { $0.body.clear() }
         loopStatePointer.deinitialize(count: 1)
         free(loopStatePointer)
     }
@@ -279,10 +279,9 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         let (isRunning, isStreamed) = shared.withLock { shared in
             guard shared.collects, !shared.isCollectingClaimed else { return (false, !shared.collects) }
             shared.collects = false
-            if let chunk = shared.outcome?.body?.takeChunk() {
+            if let chunk = shared.body.takeChunk() {
                 shared.chunks.append(chunk)
                 shared.buffered += chunk.count
-                shared.outcome?.body = nil
             }
             return (shared.outcome == nil && shared.lifecycle.state != .idle, true)
         }
@@ -300,6 +299,15 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
             return !shared.hasReader
         }
     }
+
+    /// Removes and returns the memory of the collected body, which the caller must release with `free`; nil before the
+    /// end, without a body, and after the first call.
+    package func takeBody() -> (memory: UnsafeMutableRawPointer, count: Int)? {
+        shared.withLock { $0.body.takeMemory() }
+    }
+
+    /// Removes and returns the collected body as a chunk; nil as for ``takeBody()``.
+    package func takeBodyChunk() -> Chunk? { shared.withLock { $0.body.takeChunk() } }
 
     /// Claims the collected body, which no reader can stream from now on; returns false when the body is streamed.
     package func claimCollecting() -> Bool {

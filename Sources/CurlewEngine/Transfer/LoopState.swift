@@ -32,6 +32,7 @@ struct LoopState {
     var trailers: [UInt8] = []
     /// The judge of a connection whose end delimits the body.
     var closingJudge: ConnectionJudge?
+    /// The body of a transfer that collects it; nil for one that is streamed.
     var collected: CollectedBody?
     var slab: Slab?
     /// The start of the part of `slab` that was not published yet.
@@ -140,6 +141,11 @@ struct LoopState {
 
     /// The time since which the connect timeout counts: it includes the look-up, but starts anew for each retry.
     var connectingSince: UInt64 { restarts > 0 ? launchedAt : admittedAt }
+
+    mutating func discardCollected() {
+        collected?.clear()
+        collected = nil
+    }
 
     /// Discards the part of a head that arrived before the connection broke.
     mutating func forgetHead() {
