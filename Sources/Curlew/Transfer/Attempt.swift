@@ -93,7 +93,7 @@ final class Attempt: Sendable, Identifiable {
                 state.collected = collected
                 return .encoded(collected)
             }
-            let body = Data(takingBodyOf: engine)
+            let body = Data(taking: engine.takeBody())
             state.body = body
             return .plain(body)
         }

@@ -306,6 +306,17 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         shared.withLock { $0.body.takeMemory() }
     }
 
+    /// Returns the head and removes the body of a final response that needs no decoding; nil for all other ends, and
+    /// before the end.
+    package func takePlainResponse() -> (head: RawHead, body: (memory: UnsafeMutableRawPointer, count: Int)?)? {
+        shared.withLock { shared in
+            guard let outcome = shared.outcome, outcome.isFinal, outcome.failure == nil, let head = outcome.head,
+                !head.fields.contains(.contentEncoding)
+            else { return nil }
+            return (head, shared.body.takeMemory())
+        }
+    }
+
     /// Removes and returns the collected body as a chunk; nil as for ``takeBody()``.
     package func takeBodyChunk() -> Chunk? { shared.withLock { $0.body.takeChunk() } }
 
