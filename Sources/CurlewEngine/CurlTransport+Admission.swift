@@ -18,7 +18,9 @@ extension CurlTransport {
         }
         transfer.loopState.origin = url.origin
         transfer.loopState.observerState = nil
-        transfer.setObservers(own: watching.observer, common: observer, isPaused: false)
+        if watching.observer != nil || observer != nil {
+            transfer.setObservers(own: watching.observer, common: observer, isPaused: false)
+        }
         transfer.tell(.queued)
         transfer.sendPauseEvent()
         // Transfers that already wait at the origin are admitted first.

@@ -10,9 +10,13 @@ extension CurlTransport {
 
     /// - Parameter isCut: Whether libcurl had not finished the transfer.
     func end(_ handle: EasyHandle, _ failure: EngineFailure?, isCut: Bool = true) {
-        guard let transfer = handle.transfer else { return }
+        if let transfer = handle.transfer { end(handle, transfer, failure, isCut: isCut) }
+    }
+
+    /// Ends the transfer of a handle.
+    func end(_ handle: EasyHandle, _ transfer: EngineTransfer, _ failure: EngineFailure?, isCut: Bool) {
         let origin = transfer.loopState.origin
-        let failure = transfer.isBodyDiscarded ? nil : failure
+        let failure = failure != nil && transfer.isBodyDiscarded ? nil : failure
         let domain = handle.domain
         let isMeasured =
             transfer.plan.isMeasured || failure != nil || !transfer.loopState.isHeadFinal

@@ -153,7 +153,9 @@ final class SessionCore: Sendable {
     }
 
     func plannedURL(of request: Request) throws(NetworkError) -> PlannedURL {
-        if let known = urls.withLock({ $0.known(request.url) }) { return known }
+        let url = request.url
+        let known = urls.withLock { $0.known(url) }
+        if let known { return known }
         let made = PlannedURL(try request.target())
         urls.withLock { $0.keep(made, for: request.url) }
         return made

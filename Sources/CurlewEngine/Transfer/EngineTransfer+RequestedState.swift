@@ -123,6 +123,7 @@ extension EngineTransfer {
 
     /// Whether libcurl requests the body in chunks, instead of sending it together with the head.
     var isBodyPulled: Bool {
+        if case .none = plan.upload { return false }
         let expectsContinue =
             loopState.usesAlternative ? plan.alternative?.expectsContinue ?? false : plan.expectsContinue
         switch upload {

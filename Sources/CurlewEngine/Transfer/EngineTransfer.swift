@@ -166,9 +166,9 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
 
     static var blockSize: Int { lockedOffset + MemoryLayout<LockedHalf>.size }
 
-    package init(_ plan: consuming TransferPlan, on loop: EventLoop) {
+    package init(_ plan: consuming TransferPlan, on loop: borrowing EventLoop) {
         id = Self.nextID()
-        self.loop = loop
+        self.loop = copy loop
         guard let memory = malloc(Self.blockSize) else { preconditionFailure("out of memory for a transfer") }
         loopStatePointer = memory.initializeMemory(as: LoopState.self, to: LoopState(plan))
         shared = LockedPointer(memory: (memory + Self.lockedOffset).bindMemory(to: LockedHalf.self, capacity: 1))
