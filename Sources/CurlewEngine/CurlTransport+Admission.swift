@@ -17,7 +17,9 @@ extension CurlTransport {
         }
         transfer.loopState.origin = url.origin
         transfer.loopState.observerState = nil
-        transfer.setObservers(own: watching.observer, common: deliveries.observer, isPaused: false)
+        if watching.observer != nil || deliveries.observer != nil {
+            transfer.setObservers(own: watching.observer, common: deliveries.observer, isPaused: false)
+        }
         transfer.tell(.queued)
         transfer.sendPauseEvent()
         // Transfers that already wait at the origin are admitted first.

@@ -10,9 +10,13 @@ extension CurlTransport {
 
     /// - Parameter isCut: Whether libcurl had not finished the transfer.
     func end(_ handle: EasyHandle, _ failure: EngineFailure?, isCut: Bool = true) {
-        guard let transfer = handle.transfer else { return }
+        if let transfer = handle.transfer { end(handle, transfer, failure, isCut: isCut) }
+    }
+
+    /// Ends the transfer of a handle.
+    func end(_ handle: EasyHandle, _ transfer: EngineTransfer, _ failure: EngineFailure?, isCut: Bool) {
         let origin = transfer.loopState.origin
-        let failure = transfer.isBodyDiscarded ? nil : failure
+        let failure = failure != nil && transfer.isBodyDiscarded ? nil : failure
         let domain = handle.domain
         let isMeasured =
             transfer.plan.isMeasured || failure != nil || !transfer.loopState.isHeadFinal
@@ -109,7 +113,7 @@ extension CurlTransport {
         metrics.queued = (transfer.loopState.hasSlot ? max(transfer.loopState.admittedAt, since) : now) &- since
         if transfer.loopState.hasSlot { metrics.total = Int64((now &- min(transfer.loopState.admittedAt, now)) / 1000) }
         transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics, observer: deliveries.observer)
-        transfer.loopState.collected = nil
+        transfer.loopState.discardCollected()
         releaseSlot(transfer)
         if !transfer.loopState.hasSlot, let origin = transfer.loopState.origin { compact(origin) }
         transfer.loopState.origin = nil

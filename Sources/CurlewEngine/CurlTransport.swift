@@ -154,9 +154,12 @@ package final class CurlTransport: Transport {
                 else { continue }
                 let handle = Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
                 guard let transfer = handle.transfer else { continue }
-                let failure = failure(of: handle, transfer, message.pointee.data.result)
-                if let failure, restart(handle, transfer, after: failure) { continue }
-                end(transfer.loopState.handle ?? handle, failure, isCut: false)
+                if let failure = failure(of: handle, transfer, message.pointee.data.result) {
+                    if restart(handle, transfer, after: failure) { continue }
+                    end(transfer.loopState.handle ?? handle, failure, isCut: false)
+                } else {
+                    end(handle, transfer, nil, isCut: false)
+                }
             }
         }
     }

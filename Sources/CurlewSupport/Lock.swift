@@ -9,6 +9,7 @@ public import Glibc
 /// `Synchronization.Mutex` would do the same, but ThreadSanitizer cannot see into it and reports false races. The lock
 /// is inlined into its users, in other modules too, because a generic call would cost more than the guarded code. Code
 /// inside `withLock` must not call user code or resume a continuation.
+@usableFromInline
 package struct Lock<Value>: @unchecked Sendable {
     // Safe because the value is reached through `withLock` alone, which holds the mutex.
     @usableFromInline let storage: LockStorage<Value>

@@ -1,14 +1,15 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// An inlined function needs its imports in the module that inlines it.
-package import Synchronization
+// The import is public, because code of this file is inlined into other modules.
+public import Synchronization
 
 /// A value that is made at its first use and then kept; any thread may use it.
 ///
 /// It takes no lock: threads that use it for the first time at once may each make the value, and all of them get the
 /// value that was stored first. So the closure that makes the value must be pure. It allocates nothing before its first
 /// use.
+@usableFromInline
 package struct Once<Value: Sendable>: ~Copyable, Sendable {
     @usableFromInline
     final class Kept: Sendable {
@@ -57,6 +58,7 @@ package struct Once<Value: Sendable>: ~Copyable, Sendable {
 }
 
 /// A `Once` that several owners share.
+@usableFromInline
 package final class OnceBox<Value: Sendable>: Sendable {
     @usableFromInline let once = Once<Value>()
 

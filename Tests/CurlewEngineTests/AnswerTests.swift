@@ -28,13 +28,14 @@ struct AnswerTests {
         let gate = Gate()
         let transfer = stalling(at: .body(2), gate, bench, ChainInterest(statuses: [200]))
         let early = Task.immediate { [found] in found(await transfer.answer(orHead: true)) }
-        let patient = Task.immediate { await transfer.answer()?.body?.count }
+        let patient = Task.immediate { [found] in found(await transfer.answer()) }
         transfer.start()
         #expect(await early.value == .notFinal)
         #expect(found(await transfer.answer(orHead: true)) == .notFinal, "a second call returns at once")
         #expect(!transfer.hasFinished)
         gate.open()
-        #expect(await patient.value == 5)
+        #expect(await patient.value == .ended)
+        #expect(transfer.takeBodyChunk()?.count == 5)
         #expect(found(await transfer.answer(orHead: true)) == .ended, "a call after the end returns the outcome")
     }
 
@@ -42,12 +43,13 @@ struct AnswerTests {
         let bench = try EngineBench()
         let gate = Gate()
         let transfer = stalling(at: .body(2), gate, bench, ChainInterest(statuses: [503]))
-        let waiter = Task.immediate { await transfer.answer(orHead: true)?.body?.count }
+        let waiter = Task.immediate { [found] in found(await transfer.answer(orHead: true)) }
         let sink = SinkRecorder(transfer)
         transfer.start()
         if case .ended = await sink.headed() { Issue.record("there is no head") }
         gate.open()
-        #expect(await waiter.value == 5)
+        #expect(await waiter.value == .ended)
+        #expect(transfer.takeBodyChunk()?.count == 5)
     }
 
     @Test func waitEndsWithATransferThatHasNoHead() async throws {

@@ -28,6 +28,9 @@ struct EngineTransferTests {
         #expect(await transfer.ended().failure == nil)
     }
 
+    /// glibc keeps freed blocks of at most this size in a cache of each thread, where they cost a fraction of others.
+    @Test func bothHalvesFitTheAllocatorsCache() { #expect(EngineTransfer.blockSize <= 1032) }
+
     @Test func transferIDsIncrease() async throws {
         let bench = try EngineBench()
         let (first, second) = (bench.transfer("/"), bench.transfer("/"))
@@ -89,7 +92,7 @@ struct EngineTransferTests {
             for _ in 0..<20 {
                 group.addTask {
                     guard let outcome = await transfer.answer() else { return false }
-                    return outcome.failure == nil && outcome.body?.count == 5
+                    return outcome.failure == nil
                 }
                 group.addTask {
                     let outcome = await transfer.ended()
@@ -110,14 +113,16 @@ struct EngineTransferTests {
         let transfer = bench.transfer("/")
         transfer.start()
         await gate.waitUntilReached()
-        let impatient = Task.immediate { await transfer.ended().body?.count }
-        let patient = Task.immediate { await transfer.answer()?.body?.count }
+        let impatient = Task.immediate { await transfer.ended().failure == nil }
+        let patient = Task.immediate { await transfer.answer()?.failure == nil }
         impatient.cancel()
         await bench.share.loop.round()
         #expect(!transfer.hasFinished)
         gate.open()
-        #expect(await impatient.value == 5)
-        #expect(await patient.value == 5)
+        #expect(await impatient.value)
+        #expect(await patient.value)
+        #expect(transfer.takeBodyChunk()?.count == 5)
+        #expect(transfer.takeBodyChunk() == nil)
     }
 
     /// Progress within the report interval is reported when the interval ends, even if no more bytes arrive.

@@ -146,7 +146,7 @@ struct SlabTests {
 
 @Suite("CollectedBody")
 struct CollectedBodyTests {
-    private func append(_ bytes: [UInt8], to body: CollectedBody) -> Bool {
+    private func append(_ bytes: [UInt8], to body: inout CollectedBody) -> Bool {
         bytes.withUnsafeBytes { raw in
             guard let base = raw.baseAddress else { return body.append(UnsafeRawPointer(bitPattern: 8)!, 0) }
             return body.append(base, raw.count)
@@ -154,8 +154,9 @@ struct CollectedBodyTests {
     }
 
     @Test func emptyBodyHasNoMemoryAndNoChunk() {
-        let body = CollectedBody()
-        #expect(append([], to: body))
+        var body = CollectedBody()
+        defer { body.clear() }
+        #expect(append([], to: &body))
         #expect(body.count == 0)
         #expect(body.takeMemory() == nil)
         #expect(body.takeChunk() == nil)
@@ -168,18 +169,20 @@ struct CollectedBodyTests {
     @Test(arguments: [UInt64(1), 2, 3])
     func bodyGrowsAndKeepsEveryByte(seed: UInt64) throws {
         var random = SeededGenerator(seed)
-        let body = CollectedBody()
+        var body = CollectedBody()
+        defer { body.clear() }
         body.reserve(Int(random.below(5000)))
         var reference: [UInt8] = []
         for _ in 0..<200 {
             let part = random.bytes(Int(random.below(900)))
-            #expect(append(part, to: body))
+            #expect(append(part, to: &body))
             reference += part
         }
         #expect(body.count == reference.count)
         #expect(body.prefix(17) == Array(reference.prefix(17)))
         #expect(body.prefix(.max) == reference)
-        let (memory, count) = try #require(body.takeMemory())
+        let taken = body.takeMemory()
+        let (memory, count) = try #require(taken)
         #expect(Array(UnsafeRawBufferPointer(start: memory, count: count)) == reference)
         free(memory)
         #expect(body.count == 0)
@@ -187,18 +190,21 @@ struct CollectedBodyTests {
     }
 
     @Test func appendAfterTakingStartsANewBody() throws {
-        let body = CollectedBody()
-        #expect(append([1, 2, 3], to: body))
-        let chunk = try #require(body.takeChunk())
-        #expect(append([4], to: body))
+        var body = CollectedBody()
+        defer { body.clear() }
+        #expect(append([1, 2, 3], to: &body))
+        let taken = body.takeChunk()
+        let chunk = try #require(taken)
+        #expect(append([4], to: &body))
         #expect(Array(chunk) == [1, 2, 3])
         #expect(body.prefix(9) == [4])
     }
 
     @Test func hugeReservationStillAllowsAppending() {
-        let body = CollectedBody()
+        var body = CollectedBody()
+        defer { body.clear() }
         body.reserve(.max)
-        #expect(append([UInt8](repeating: 5, count: 3 << 20), to: body))
+        #expect(append([UInt8](repeating: 5, count: 3 << 20), to: &body))
         #expect(body.count == 3 << 20)
         #expect(body.prefix(2) == [5, 5])
     }

@@ -72,6 +72,8 @@ struct CurlewBench {
                     try await download(request, to: path, job, session)
                 } else if job.isStreamed {
                     try await download(request, job, session)
+                } else if job.hasTransfers {
+                    try await value(of: request, job, session)
                 } else {
                     try await collect(request, job, session)
                 }
@@ -90,6 +92,14 @@ struct CurlewBench {
     static func collect(_ request: Request, _ job: Job, _ session: Session) async throws -> Int {
         let (data, head) = try await session.data(for: request)
         job.verify(status: head.status.code, bytes: data.count)
+        return data.count
+    }
+
+    /// Collects the response in memory, through a transfer.
+    @inline(never)
+    static func value(of request: Request, _ job: Job, _ session: Session) async throws -> Int {
+        let data = try await session.transfer(request).value
+        job.verify(status: 200, bytes: data.count)
         return data.count
     }
 }

@@ -35,6 +35,8 @@ public final class Job: Sendable {
     public let prefersExecutor: Bool
     /// Whether the client retries failed requests with the standard policy.
     public let retries: Bool
+    /// Whether each request is a transfer, if the library has transfers.
+    public let hasTransfers: Bool
     /// Whether the client decodes the response as JSON.
     public let isDecoded: Bool
     /// Whether an API client does the work instead of a session, if the library has API clients.
@@ -70,6 +72,7 @@ public final class Job: Sendable {
         collects = number("collect") == 1
         prefersExecutor = number("executor") == 1
         retries = number("retry") == 1
+        hasTransfers = number("transfer") == 1
         isDecoded = number("json") == 1
         hasClient = number("client") == 1
         usesFoundation = number("foundation") == 1

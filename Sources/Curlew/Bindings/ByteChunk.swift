@@ -85,12 +85,12 @@ public struct ByteChunk: RandomAccessCollection, Sendable, Hashable, CustomStrin
 }
 
 extension Data {
-    /// Takes ownership of a collected body's memory, without copying it.
-    init(taking body: CollectedBody?) {
-        guard let (memory, count) = body?.takeMemory() else {
+    /// Takes ownership of the memory of a collected body, without copying it; nil for an empty body.
+    init(taking body: (memory: UnsafeMutableRawPointer, count: Int)?) {
+        guard let body else {
             self.init()
             return
         }
-        self.init(bytesNoCopy: memory, count: count, deallocator: .free)
+        self.init(bytesNoCopy: body.memory, count: body.count, deallocator: .free)
     }
 }

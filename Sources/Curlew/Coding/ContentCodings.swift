@@ -46,7 +46,7 @@ struct ContentCodings: Sendable {
     /// The value of `Accept-Encoding` (RFC 9110 §12.5.3); nil when no library is installed.
     var acceptEncoding: String? {
         let names = ContentCoding.allCases.filter(has).map(\.rawValue)
-        return names.isEmpty ? nil : names.joined(separator: ", ")
+        return names.isEmpty ? nil : names.joined(by: ", ")
     }
 
     /// Returns the codings in a value of `Content-Encoding`, in the order they were applied, without "identity".

@@ -10,45 +10,63 @@ package import CurlewEngine
 /// each request takes a reference to it.
 final class Chain: Sendable {
     let links: [any Interceptor]
-    /// The same interceptors, if all of them can fold.
-    private let folds: [any FoldableInterceptor]?
+    /// The interceptors that can fold: all of them, if the chain folds.
+    private let folds: [any FoldableInterceptor]
+    private let canFold: Bool
+    /// The union of the plain interests of the interceptors; nil if one of them has none.
+    private let plainInterest: SharedInterest?
+    /// Whether an interceptor must know of responses to plain requests that go past it.
+    private let noticesPlain: Bool
 
     /// Creates the chain of the built-in interceptors.
     init(_ links: [any FoldableInterceptor]) {
-        self.links = links
+        // The conversion of the whole array would look up the conformance of each link, which takes long.
+        self.links = links.map { $0 }
         folds = links
+        canFold = true
+        plainInterest = SharedInterest(ofPlainRequests: links)
+        noticesPlain = links.contains { $0.noticesPlain }
     }
 
     /// Creates a chain with interceptors of the user around the whole transfer and around each of its attempts.
     init(_ own: [any Interceptor], around chain: Chain) {
         links = own.filter { $0.scope == .transfer } + chain.links + own.filter { $0.scope == .attempt }
-        let folds = links.compactMap { $0 as? any FoldableInterceptor }
-        self.folds = folds.count == links.count ? folds : nil
+        folds = links.compactMap { $0 as? any FoldableInterceptor }
+        canFold = folds.count == links.count
+        plainInterest = canFold ? SharedInterest(ofPlainRequests: folds) : nil
+        noticesPlain = folds.contains { $0.noticesPlain }
     }
 
     /// A request whose first attempt may start without the chain.
     struct Folded {
         /// The heads and failures of the attempt that the chain must see.
-        var interest = ChainInterest()
+        let interest: SharedInterest
         /// The request as the interceptors would send it; nil if they do not change it.
         var request: Request?
     }
 
     /// Returns how the first attempt of a request starts without the chain; nil when the chain must run from the start.
     func fold(_ request: Request) -> Folded? {
-        guard let folds else { return nil }
-        var folded = Folded()
+        if let plainInterest, request.options.isPlain { return Folded(interest: plainInterest) }
+        guard canFold else { return nil }
+        var interest = ChainInterest()
+        var adapted: Request?
         for index in folds.indices {
-            guard let interest = folds[index].interest(in: folded.request ?? request) else { return nil }
-            folded.interest.formUnion(interest)
-            if let adapted = folds[index].adapted(folded.request ?? request) { folded.request = adapted }
+            // A copy of a request counts a dozen references, so none is made unless a link has changed the request.
+            let isFolded =
+                if let current = adapted {
+                    folds[index].fold(current, &interest, &adapted)
+                } else {
+                    folds[index].fold(request, &interest, &adapted)
+                }
+            if !isFolded { return nil }
         }
-        return folded
+        return Folded(interest: SharedInterest(interest), request: adapted)
     }
 
     /// Notifies the interceptors that the response to a folded request went past them.
     func passed(_ request: Request) {
-        guard let folds else { return }
+        guard canFold, noticesPlain || !request.options.isPlain else { return }
         for index in folds.indices { folds[index].passed(request) }
     }
 }
@@ -61,6 +79,13 @@ final class Chain: Sendable {
 /// ``adapted(_:)`` returns. An interceptor that must wait, fail, or draw a random number before its first `next` cannot
 /// fold: ``interest(in:)`` returns nil.
 package protocol FoldableInterceptor: Interceptor {
+    /// The interest in every request without options of its own; nil, the default, if it differs between such requests,
+    /// or if the interceptor changes them.
+    var plainInterest: ChainInterest? { get }
+
+    /// Whether ``passed(_:)`` has an effect for requests without options of their own; true by default.
+    var noticesPlain: Bool { get }
+
     /// Returns the heads and failures of the first attempt that the interceptor must see; nil when it must run from the
     /// start.
     func interest(in request: Request) -> ChainInterest?
@@ -75,7 +100,31 @@ package protocol FoldableInterceptor: Interceptor {
 }
 
 extension FoldableInterceptor {
+    /// Adds the interest of the interceptor and its change of the request; returns false if it cannot fold.
+    fileprivate func fold(_ request: Request, _ union: inout ChainInterest, _ result: inout Request?) -> Bool {
+        guard let interest = interest(in: request) else { return false }
+        union.formUnion(interest)
+        if let adapted = adapted(request) { result = adapted }
+        return true
+    }
+
+    package var plainInterest: ChainInterest? { nil }
+
+    package var noticesPlain: Bool { true }
+
     package func adapted(_ request: Request) -> Request? { nil }
 
     package func passed(_ request: Request) {}
+}
+
+extension SharedInterest {
+    /// Creates the union of the plain interests of interceptors; nil if one of them has none.
+    fileprivate convenience init?(ofPlainRequests links: [any FoldableInterceptor]) {
+        var union = ChainInterest()
+        for link in links {
+            guard let interest = link.plainInterest else { return nil }
+            union.formUnion(interest)
+        }
+        self.init(union)
+    }
 }

@@ -10,15 +10,16 @@ internal import CurlewEngine
 struct RedirectInterceptor: FoldableInterceptor {
     /// The policy for requests without a policy of their own.
     private let policy: RedirectPolicy
-    private let interest: ChainInterest
+    let plainInterest: ChainInterest?
+    let noticesPlain = false
 
     init(policy: RedirectPolicy) {
         self.policy = policy
-        interest = ChainInterest(policy)
+        plainInterest = ChainInterest(policy)
     }
 
     func interest(in request: Request) -> ChainInterest? {
-        request.options.redirects.map { ChainInterest($0) } ?? interest
+        request.options.redirects.map { ChainInterest($0) } ?? plainInterest
     }
 
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws

@@ -21,6 +21,9 @@ extension Request {
         /// The box keeps `Options` small, because requests are copied often and live in the frames of suspended tasks.
         private var box: Box?
 
+        /// Whether no option but the priority and the label is set.
+        var isPlain: Bool { box == nil }
+
         /// The order in which requests start when the session's limits make them wait; `.normal` unless set.
         public var priority: Priority {
             get { explicitPriority ?? .normal }

@@ -17,12 +17,12 @@ enum UserAgent {
     ///
     /// Products are tokens (RFC 9110 §5.6.2): all other bytes are dropped.
     static func text(program: String?, version: String?, library: String) -> String {
-        [product(program, version), product("Curlew", library)].compactMap(\.self).joined(separator: " ")
+        [product(program, version), product("Curlew", library)].compactMap(\.self).joined(by: " ")
     }
 
     private static func product(_ name: String?, _ version: String?) -> String? {
         guard let name = kept(name, .token) else { return nil }
-        return [name, kept(version, .token)].compactMap(\.self).joined(separator: "/")
+        return [name, kept(version, .token)].compactMap(\.self).joined(by: "/")
     }
 
     /// Returns the allowed bytes of a part, at most 64; nil when no byte is left.
@@ -39,5 +39,16 @@ enum UserAgent {
         let mark = " (deleted)"
         if name.hasSuffix(mark) { name = name.dropLast(mark.count) }
         return String(name)
+    }
+}
+
+extension [String] {
+    /// Returns the texts with a separator between them.
+    ///
+    /// The standard library's `joined(separator:)` looks up types at its first call, which a session need not wait for.
+    func joined(by separator: String) -> String {
+        var result = ""
+        for (index, text) in enumerated() { result += index == 0 ? text : separator + text }
+        return result
     }
 }

@@ -21,7 +21,8 @@ final class RetryBudget: Sendable {
     /// The highest balance that successful requests can accumulate.
     static let most = 100.0
     private let start = ContinuousClock.now
-    private let accounts = Lock(OriginTable<Account>())
+    /// The accounts, made at their first use: sessions without retries need none.
+    private let accounts = Once<Lock<OriginTable<Account>>>()
     private let successes = Lock<UInt64>(0)
 
     /// Records a request, which earns a fraction of a retry.
@@ -57,7 +58,7 @@ final class RetryBudget: Sendable {
 
     private func change<Value>(_ origin: String, _ time: Duration?, _ body: (inout Account) -> Value) -> Value {
         let now = time ?? ContinuousClock.now - start
-        return accounts.withLock { accounts in
+        return accounts.value { Lock(OriginTable()) }.withLock { accounts in
             accounts.change(origin) { account in
                 if account.balance < RetryBudget.reserve {
                     let earned = (now - account.updatedAt).inSeconds * RetryBudget.refill

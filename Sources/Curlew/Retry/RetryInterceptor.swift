@@ -187,21 +187,29 @@ extension RetryInterceptor: FoldableInterceptor {
                 self = policy.addsIdempotencyKey ? .withoutKey(interest) : .always(interest)
             }
         }
+
+        func interest(in request: Request, _ policy: RetryPolicy) -> ChainInterest? {
+            switch self {
+            case .always(let interest): interest
+            case .withoutKey(let interest): policy.addsKey(to: request) ? nil : interest
+            case .never: nil
+            }
+        }
     }
 
+    package var plainInterest: ChainInterest? { if case .always(let interest) = folding { interest } else { nil } }
+
+    package var noticesPlain: Bool { share != nil }
+
     package func interest(in request: Request) -> ChainInterest? {
-        let own = isOfSession ? request.options.retry : nil
-        switch own.map({ Folding($0) }) ?? folding {
-        case .always(let interest): return interest
-        case .withoutKey(let interest): return (own ?? policy).addsKey(to: request) ? nil : interest
-        case .never: return nil
-        }
+        if isOfSession, let own = request.options.retry { return Folding(own).interest(in: request, own) }
+        return folding.interest(in: request, policy)
     }
 
     /// Earns a share of a retry for a request that did not pass this interceptor.
     package func passed(_ request: Request) {
-        let own = isOfSession ? request.options.retry : nil
-        if let share = own.map({ $0.share }) ?? share { budget.earn(share, for: request.origin) }
+        let share = if isOfSession, let own = request.options.retry { own.share } else { share }
+        if let share { budget.earn(share, for: request.origin) }
     }
 }
 

@@ -24,9 +24,18 @@ public struct RetryPolicy: Sendable, Hashable {
     /// How many times a request may be sent again; 0 for never.
     public var limit: Int
     /// Methods that are retried although the server may have acted; the idempotent ones (RFC 9110 §9.2.2) unless set.
-    public var methods: Set<Method>
+    public var methods: Set<Method> {
+        get { ownMethods ?? RetryPolicy.idempotent }
+        set { ownMethods = newValue == RetryPolicy.idempotent ? nil : newValue }
+    }
     /// Statuses after which the request is sent again; 408, 429, 500, 502, 503 and 504 unless set.
-    public var statuses: StatusSet
+    public var statuses: StatusSet {
+        get { ownStatuses ?? RetryPolicy.transient }
+        set { ownStatuses = newValue == RetryPolicy.transient ? nil : newValue }
+    }
+    /// The methods and the statuses; nil for the defaults, because a process makes its first set of each kind slowly.
+    private var ownMethods: Set<Method>?
+    private var ownStatuses: StatusSet?
     /// The wait before an attempt, in addition to a requested wait (`Retry-After`, `RateLimit`).
     public var backoff: RetryPolicy.Backoff
     /// The longest wait that a server may request by `Retry-After` or `RateLimit`; 60 s unless set.
@@ -64,7 +73,7 @@ public struct RetryPolicy: Sendable, Hashable {
         deadline: Duration? = nil,
         budget: Double? = 0.2, addsIdempotencyKey: Bool = false, waitsForConnectivity: Bool = false
     ) {
-        self.limit = limit
+        self.init(defaultsExcept: limit)
         self.methods = methods
         self.statuses = statuses
         self.backoff = backoff
@@ -75,6 +84,16 @@ public struct RetryPolicy: Sendable, Hashable {
         self.waitsForConnectivity = waitsForConnectivity
     }
 
+    /// Creates a policy with defaults, except for the limit.
+    private init(defaultsExcept limit: Int) {
+        self.limit = limit
+        backoff = RetryPolicy.Backoff()
+        longestWait = .seconds(60)
+        budget = 0.2
+        addsIdempotencyKey = false
+        waitsForConnectivity = false
+    }
+
     /// Methods that RFC 9110 §9.2.2 calls idempotent.
     public static let idempotent: Set<Method> = Method.known.filter(\.isIdempotent)
     /// The statuses 408, 429, 500, 502, 503 and 504, whose cause may vanish soon.
@@ -83,13 +102,13 @@ public struct RetryPolicy: Sendable, Hashable {
     ]
 
     /// No retries, except for requests that no server can have acted on: the default of a session.
-    public static let never = RetryPolicy(limit: 0)
+    public static let never = RetryPolicy(defaultsExcept: 0)
 
     /// Two more attempts, after up to half a second and up to a second.
-    public static let standard = RetryPolicy(limit: 2)
+    public static let standard = RetryPolicy(defaultsExcept: 2)
 
     /// Returns a policy with a number of retries, otherwise like ``standard``.
-    public static func upTo(_ limit: Int) -> RetryPolicy { RetryPolicy(limit: limit) }
+    public static func upTo(_ limit: Int) -> RetryPolicy { RetryPolicy(defaultsExcept: limit) }
 
     /// Whether the policy retries at all.
     var isOn: Bool { limit > 0 }

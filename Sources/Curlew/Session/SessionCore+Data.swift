@@ -12,12 +12,18 @@ extension SessionCore {
     ///
     /// Variables that are alive during the wait take memory for every request in flight. Therefore the steps before and
     /// after the wait, and the rare cases, are separate functions, whose memory exists only while they run.
+    @inline(__always)
     func data(for request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
         guard let attempt = startFolded(request) else { return try await run(request, continuing: nil) }
+        await withTaskCancellationHandler {
+            _ = await withUnsafeContinuation { attempt.resumeAtAnswer($0, orHead: true) }
+        } onCancel: {
+            attempt.cancel()
+        }
+        if let response = plainResponse(of: attempt, to: request) { return response }
         guard let outcome = await attempt.answer(orHead: true), outcome.isFinal else {
             return try await run(request, continuing: attempt)
         }
-        if let response = plainResponse(of: outcome, to: request) { return response }
         return try await response(of: attempt, to: request)
     }
 
@@ -28,19 +34,22 @@ extension SessionCore {
         guard !Task.isCancelled, !request.body.needsOwnDescriptor, let folded = chain(for: request).fold(request)
         else { return nil }
         let position = AttemptPosition(id: EngineTransfer.nextID(), interest: folded.interest)
-        let attempt = try? engineTransfer(for: folded.request ?? request, at: position, isMeasured: false)
+        let attempt =
+            if let adapted = folded.request {
+                try? engineTransfer(for: adapted, at: position, isMeasured: false)
+            } else {
+                try? engineTransfer(for: request, at: position, isMeasured: false)
+            }
         attempt?.startPrepared()
         return attempt
     }
 
     /// Returns a response that needs neither decoding nor a wait for recorders; nil for all other ends.
     @inline(never)
-    private func plainResponse(of outcome: EngineTransfer.Outcome, to request: Request) -> (Data, ResponseHead)? {
-        guard outcome.failure == nil, let head = outcome.head, !head.fields.contains(.contentEncoding),
-            recorder == nil
-        else { return nil }
+    private func plainResponse(of attempt: EngineTransfer, to request: Request) -> (Data, ResponseHead)? {
+        guard recorder == nil, let (head, body) = attempt.takePlainResponse() else { return nil }
         chain(for: request).passed(request)
-        return (Data(taking: outcome.body), ResponseHead(head, url: request.url))
+        return (Data(taking: body), ResponseHead(head, url: request.url))
     }
 
     /// Returns the response of an attempt whose end is final.

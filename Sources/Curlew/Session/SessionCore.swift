@@ -107,7 +107,7 @@ final class SessionCore: Sendable {
     /// Returns everything that the engine needs to run a request.
     /// - Throws: `NetworkError` of kind `invalidRequest` or `bodyNotReplayable`, or the error that prevents every
     ///   request.
-    func plan(for request: Request) throws(NetworkError) -> TransferPlan {
+    func plan(for request: Request, interest: SharedInterest = .none) throws(NetworkError) -> TransferPlan {
         if let refusal { throw refusal.with(request: request) }
         try request.validateParts()
         let target = try plannedURL(of: request)
@@ -128,7 +128,8 @@ final class SessionCore: Sendable {
             method: request.method.rawValue, target: target,
             lines: lines(for: request, expectsContinue: expectsContinue),
             upload: upload, trust: domains.domain(for: request.trust, host: target.isSecure ? target.host : nil),
-            limits: limits(of: request), priority: request.options.priority.rawValue, label: request.options.label)
+            limits: limits(of: request), interest: interest, priority: request.options.priority.rawValue,
+            label: request.options.label)
         plan.expectsContinue = expectsContinue
         plan.ownsConnection = request.options.connection == .own
         plan.resends = request.options.connection == .resending
@@ -154,7 +155,9 @@ final class SessionCore: Sendable {
     }
 
     func plannedURL(of request: Request) throws(NetworkError) -> PlannedURL {
-        if let known = urls.withLock({ $0.known(request.url) }) { return known }
+        let url = request.url
+        let known = urls.withLock { $0.known(url) }
+        if let known { return known }
         let made = PlannedURL(try request.target())
         urls.withLock { $0.keep(made, for: request.url) }
         return made
@@ -321,13 +324,12 @@ extension SessionCore {
     func engineTransfer(
         for request: Request, at position: AttemptPosition, isMeasured: Bool = true
     ) throws(NetworkError) -> EngineTransfer {
-        var plan = try plan(for: request)
+        var plan = try plan(for: request, interest: position.interest)
         plan.isMeasured = isMeasured
         plan.transfer = position.id
         plan.ordinal = position.ordinal
         plan.offset = position.offset
         plan.continues = position.continues
-        plan.interest = position.interest
         plan.isSaved = position.isSaved
         if plan.remainingTotal == 0 { throw .overdue(request, after: totalTimeout(of: request)) }
         return EngineTransfer(plan, on: share.loop)

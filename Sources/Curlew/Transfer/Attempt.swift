@@ -79,21 +79,21 @@ final class Attempt: Sendable, Identifiable {
 
     private enum Body { case plain(Data), encoded(CollectedDecoding) }
 
-    /// Returns the collected body, which is taken from the outcome at the first call.
+    /// Returns the collected body, which is taken from the engine's transfer at the first call.
     private func body(_ outcome: EngineTransfer.Outcome) -> Body {
         let decoding = outcome.head.flatMap { self.decoding(of: $0) }
         return state.withLock { state in
             if let body = state.body { return .plain(body) }
             if let collected = state.collected { return .encoded(collected) }
             if let decoding {
-                if let chunk = outcome.body?.takeChunk() {
+                if let chunk = engine.takeBodyChunk() {
                     decoding.feed(whole: ByteChunk(chunk), limit: engine.plan.limits.bodySize)
                 }
                 let collected = CollectedDecoding(decoding)
                 state.collected = collected
                 return .encoded(collected)
             }
-            let body = Data(taking: outcome.body)
+            let body = Data(taking: engine.takeBody())
             state.body = body
             return .plain(body)
         }

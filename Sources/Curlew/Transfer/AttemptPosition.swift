@@ -16,5 +16,5 @@ struct AttemptPosition {
     /// Whether the response is saved to a file.
     var isSaved = false
     /// The ends of the attempt that the chain must see; empty when the chain runs already.
-    var interest = ChainInterest()
+    var interest = SharedInterest.none
 }

@@ -76,12 +76,18 @@ final class TransferRun: Sendable {
             let folded = download == nil ? chain.fold(request) : nil
             if let folded {
                 // A chain that runs from the start sees everything by itself.
-                let interest = folded.interest.runsUserCode ? ChainInterest() : folded.interest
+                let interest = folded.interest.values.runsUserCode ? .none : folded.interest
                 let position = AttemptPosition(id: id, interest: interest)
-                attempt = try session.attempt(folded.request ?? request, at: position)
+                // A copy of a request counts a dozen references.
+                attempt =
+                    if let adapted = folded.request {
+                        try session.attempt(adapted, at: position)
+                    } else {
+                        try session.attempt(request, at: position)
+                    }
             }
             machine = Machine(
-                attempt?.engine, startsChain: folded?.interest.runsUserCode == true,
+                attempt?.engine, startsChain: folded?.interest.values.runsUserCode == true,
                 priority: request.options.priority.rawValue)
         } catch {
             machine = Machine(refusedBy: error, priority: request.options.priority.rawValue)

@@ -143,7 +143,7 @@ package final class Deliveries {
     /// Resumes tasks that wait for an end: at once, or together with the others of this turn if another task may
     /// resume them.
     func resume(_ waiters: SmallList<Waiter>) {
-        waiters.forEach { waiter in if waiter.hasExecutor { waiter.resume() } else { ended.append(waiter) } }
+        waiters.forEach { waiter in if waiter.isOfCurrentThread { waiter.resume() } else { ended.append(waiter) } }
     }
 
     /// Resumes the callers that wait for the ends of this turn.

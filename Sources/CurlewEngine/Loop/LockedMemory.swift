@@ -18,8 +18,10 @@ struct LockedMemory<Value> {
 
     private init(value: consuming Value) { self.value = value }
 
-    static func deinitialize(_ memory: UnsafeMutablePointer<LockedMemory>) {
+    /// - Parameter release: Releases what the value does not release by itself.
+    static func deinitialize(_ memory: UnsafeMutablePointer<LockedMemory>, release: (inout Value) -> Void = { _ in }) {
         pthread_mutex_destroy(&memory.pointee.mutex)
+        release(&memory.pointee.value)
         memory.deinitialize(count: 1)
     }
 }

@@ -94,6 +94,16 @@ package struct ChainInterest: Sendable {
     }
 }
 
+/// An interest in one object, so that each run with the same interest holds a reference instead of a copy.
+package final class SharedInterest: Sendable {
+    package let values: ChainInterest
+
+    package init(_ values: ChainInterest) { self.values = values }
+
+    /// The interest in nothing.
+    package static let none = SharedInterest(ChainInterest())
+}
+
 /// The fields of a response head that the engine or an interest needs to know.
 package struct HeadFields: OptionSet, Sendable {
     package let rawValue: UInt8

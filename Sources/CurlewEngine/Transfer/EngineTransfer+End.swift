@@ -15,43 +15,31 @@ extension EngineTransfer {
     ///     once.
     @discardableResult
     func complete(
-        failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
+        failure: EngineFailure?, metrics: RawMetrics? = nil,
         onlyIfIdle: Bool = false, observer: (any EngineObserver)?, in turn: Deliveries? = nil
     ) -> Bool {
         let now = loop.clock.now()
+        var callers = Callers()
+        var report: Report?
         // Without observers and a sink one critical section sets the end and publishes it.
-        let claim = shared.withLock { shared -> Claim in
-            if onlyIfIdle && shared.lifecycle.state != .idle { return .refused }
-            guard shared.lifecycle.on(.finish) else { return .refused }
-            if turn != nil { hand(to: &shared, at: now) }
-            let end = Outcome(failure: failure, metrics: metrics, body: body, of: shared, plan.interest)
+        let mayEnd = shared.withLock { shared in
+            if onlyIfIdle && shared.lifecycle.state != .idle { return false }
+            guard shared.lifecycle.on(.finish) else { return false }
+            if turn != nil { handAll(to: &shared, at: now) }
+            let end = Outcome(failure: failure, metrics: metrics, of: shared, plan.interest)
             shared.endsTransfer = end.endsTransfer
             if !end.isFinal, shared.isHeadFinal { shared.hold = loop.holdWhileClosing() }
             if observer == nil, shared.observer == nil, shared.sink == nil {
-                return .published(shared.publish(end, at: now))
+                shared.publish(end, at: now, &callers)
+            } else {
+                report = Report(end: end, own: shared.observer, sink: shared.sink)
             }
-            return .reported(end, shared.observer, shared.sink)
+            return true
         }
-        var callers: Callers
-        if case .refused = claim { return false }
+        guard mayEnd else { return false }
         // A transfer that the loop does not know has no observer state, so this writes nothing.
         if loopState.observerState != nil { loopState.observerState = nil }
-        switch claim {
-        case .refused: return false
-        case .published(let waiting): callers = waiting
-        case .reported(let end, let own, let sink):
-            own?.didObserve(.ended(end), of: self, at: now)
-            observer?.didObserve(.ended(end), of: self, at: now)
-            let resumed = sink?.ended(self, end)
-            let late: (any EngineObserver)?
-            (callers, late) = shared.withLock { shared in
-                defer { shared.observer = nil }
-                return (shared.publish(end, at: now), shared.observer)
-            }
-            if let resumed { callers.waiters.append(contentsOf: resumed) }
-            // This observer was set between the two critical sections.
-            if let late, late !== own { late.didObserve(.ended(end), of: self, at: now) }
-        }
+        if let report { tell(report, observer, at: now, &callers) }
         closePipes()
         callers.hold = nil
         if let reader = callers.reader { reader.continuation.resume(returning: reader.step) }
@@ -67,22 +55,45 @@ extension EngineTransfer {
         // Callers that need only a head that is not final are notified before the end.
         if !loopState.isHeadFinal { publish(deliveries.now, isForReader: failure?.isCancellation != true) }
         if failure == nil, isWhole { tell(.received(loopState.counters.received)) }
-        complete(
-            failure: failure, body: loopState.collected, metrics: metrics, observer: deliveries.observer,
-            in: deliveries)
-        loopState.collected = nil
+        complete(failure: failure, metrics: metrics, observer: deliveries.observer, in: deliveries)
         loopState.slab = nil
     }
 
-    private enum Claim {
-        case refused
-        case published(Callers)
-        case reported(Outcome, (any EngineObserver)?, (any TransferSink)?)
+    /// Copies the last bytes and counters of the loop into the locked half, and moves the collected body there.
+    private func handAll(to shared: inout LockedState, at now: UInt64) {
+        hand(to: &shared, at: now)
+        guard let body = loopState.collected else { return }
+        shared.body = body
+        loopState.collected = nil
+    }
+
+    /// Reports the end to the observers and the sink, and publishes it.
+    @inline(never)
+    private func tell(_ report: Report, _ observer: (any EngineObserver)?, at now: UInt64, _ callers: inout Callers) {
+        let (end, own) = (report.end, report.own)
+        own?.didObserve(.ended(end), of: self, at: now)
+        observer?.didObserve(.ended(end), of: self, at: now)
+        let resumed = report.sink?.ended(self, end)
+        let late: (any EngineObserver)? = shared.withLock { shared in
+            defer { shared.observer = nil }
+            shared.publish(end, at: now, &callers)
+            return shared.observer
+        }
+        if let resumed { callers.waiters.append(contentsOf: resumed) }
+        // This observer was set between the two critical sections.
+        if let late, late !== own { late.didObserve(.ended(end), of: self, at: now) }
+    }
+
+    /// An end that observers or a sink must get before it is visible.
+    private struct Report {
+        let end: Outcome
+        let own: (any EngineObserver)?
+        let sink: (any TransferSink)?
     }
 
     /// The callers to resume at the end.
     struct Callers {
-        var waiters: SmallList<Waiter>
+        var waiters = SmallList<Waiter>()
         var reader: (continuation: UnsafeContinuation<Step, Never>, step: Step)?
         /// A hold that the transfer does not need, to release without a lock.
         var hold: LoopHold?
@@ -91,9 +102,9 @@ extension EngineTransfer {
 
 extension EngineTransfer.Outcome {
     /// Creates the outcome of a run and decides whether its chain must see it.
+    @inline(__always)
     fileprivate init(
-        failure: EngineFailure?, metrics: RawMetrics?, body: CollectedBody?,
-        of shared: borrowing EngineTransfer.LockedState,
+        failure: EngineFailure?, metrics: RawMetrics?, of shared: borrowing EngineTransfer.LockedState,
         _ interest: ChainInterest
     ) {
         let isFinal: Bool
@@ -106,23 +117,25 @@ extension EngineTransfer.Outcome {
         }
         self.init(
             head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers, isFinal: isFinal,
-            endsTransfer: isFinal && shared.sink == nil, body: body)
+            endsTransfer: isFinal && shared.sink == nil,
+            excerpt: shared.body.prefix(EngineTransfer.Outcome.excerptLimit))
     }
 }
 
 extension EngineTransfer.LockedState {
     /// Publishes the end and removes the callers that wait for it.
-    fileprivate mutating func publish(_ end: EngineTransfer.Outcome, at now: UInt64) -> EngineTransfer.Callers {
-        var end = end
-        let failure = end.failure
+    @inline(__always)
+    fileprivate mutating func publish(
+        _ end: consuming EngineTransfer.Outcome, at now: UInt64, _ callers: inout EngineTransfer.Callers
+    ) {
+        let (isFinal, failure) = (end.isFinal, end.failure)
         if failure?.isCancellation == true {
             chunks = []
             firstChunk = 0
             buffered = 0
-        } else if !collects, let chunk = end.body?.takeChunk() {
+        } else if !collects, let chunk = body.takeChunk() {
             chunks.append(chunk)
             buffered += chunk.count
-            end.body = nil
         }
         counters.at = now
         counters.isFinished = true
@@ -130,7 +143,7 @@ extension EngineTransfer.LockedState {
         isProgressDue = true
         outcome = end
         sink = nil
-        var callers = EngineTransfer.Callers(waiters: endWaiters.removeAll())
+        callers.waiters = endWaiters.removeAll()
         if let waiter = answerWaiter {
             callers.waiters.append(waiter)
             answerWaiter = nil
@@ -139,7 +152,6 @@ extension EngineTransfer.LockedState {
             callers.reader = (reader, step)
             self.reader = nil
         }
-        if end.isFinal, hold != nil { swap(&callers.hold, &hold) }
-        return callers
+        if isFinal, hold != nil { swap(&callers.hold, &hold) }
     }
 }

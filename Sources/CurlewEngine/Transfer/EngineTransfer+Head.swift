@@ -122,7 +122,7 @@ extension EngineTransfer {
         shared.withLock { shared in
             shared.head = head
             shared.isHeadFinal = isFinal
-            shared.hold = hold
+            if let hold { shared.hold = hold }
         }
         sendDeferredSentEvent()
         tell(.head(head))

@@ -14,12 +14,12 @@ extension EngineTransfer {
         guard loopState.isHeadComplete else { return refuse(.invalidHead("it has no status line (RFC 9112 §4)")) }
         if loopState.counters.received == 0 && !bodyBegan() { return false }
         loopState.counters.received += Int64(count)
-        if let collected = loopState.collected {
-            guard collected.count + count <= plan.limits.bodySize else {
+        if let collected = loopState.collected?.count {
+            guard collected + count <= plan.limits.bodySize else {
                 loopState.abort = .bodyTooLarge(limit: plan.limits.bodySize)
                 return false
             }
-            guard collected.append(bytes, count) else {
+            guard loopState.collected?.append(bytes, count) == true else {
                 loopState.abort = .noResources(errno: ENOMEM)
                 return false
             }
@@ -37,12 +37,12 @@ extension EngineTransfer {
     private func bodyBegan() -> Bool {
         let length = loopState.check.length ?? -1
         loopState.counters.expectedToReceive = length
-        guard length > 0, let collected = loopState.collected else { return true }
+        guard length > 0, loopState.collected != nil else { return true }
         guard length <= Int64(plan.limits.bodySize) else {
             loopState.abort = .bodyTooLarge(limit: plan.limits.bodySize)
             return false
         }
-        collected.reserve(Int(clamping: length))
+        loopState.collected?.reserve(Int(clamping: length))
         return true
     }
 

@@ -17,7 +17,7 @@ extension EngineTransfer {
             loopState.chunks.append(chunk)
             loopState.unpublished += chunk.count
         }
-        if !requestedState.collects { loopState.collected = nil }
+        if !requestedState.collects { loopState.discardCollected() }
         if loopState.isUserPaused && !requestedState.isPaused { loopState.resumedAt = deliveries.now }
         loopState.isUserPaused = requestedState.isPaused
         loopState.isFlowPaused = requestedState.isFlowPaused
@@ -139,6 +139,7 @@ extension EngineTransfer {
 
     /// Whether libcurl requests the body in chunks, instead of sending it together with the head.
     var isBodyPulled: Bool {
+        if case .none = plan.upload { return false }
         let expectsContinue =
             loopState.usesAlternative ? plan.alternative?.expectsContinue ?? false : plan.expectsContinue
         switch upload {

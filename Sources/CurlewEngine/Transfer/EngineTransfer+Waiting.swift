@@ -10,17 +10,9 @@ extension EngineTransfer {
     ///
     /// - Parameter orHead: Whether a head that the chain must see also ends the wait, with the result nil; only one
     ///   task may wait in this way.
-    package func answer(orHead: Bool = false) async -> Outcome? {
+    package nonisolated(nonsending) func answer(orHead: Bool = false) async -> Outcome? {
         await withTaskCancellationHandler {
-            _ = await withUnsafeContinuation { continuation in
-                let waiter = Waiter(continuation)
-                let isWaiting = shared.withLock { shared in
-                    if shared.outcome != nil || orHead && !shared.isHeadFinal { return false }
-                    if orHead { shared.answerWaiter = waiter } else { shared.endWaiters.append(waiter) }
-                    return true
-                }
-                if !isWaiting { continuation.resume(returning: true) }
-            }
+            _ = await withUnsafeContinuation { resumeAtAnswer($0, orHead: orHead) }
         } onCancel: {
             cancel()
         }
@@ -33,8 +25,21 @@ extension EngineTransfer {
         return nil
     }
 
+    /// Resumes a task at the end, or with `orHead` also at a head that the chain must see; at once if that is over.
+    ///
+    /// The task itself has to cancel the transfer when it is cancelled.
+    package func resumeAtAnswer(_ continuation: UnsafeContinuation<Bool, Never>, orHead: Bool) {
+        let waiter = Waiter(continuation)
+        let isWaiting = shared.withLock { shared in
+            if shared.outcome != nil || orHead && !shared.isHeadFinal { return false }
+            if orHead { shared.answerWaiter = waiter } else { shared.endWaiters.append(waiter) }
+            return true
+        }
+        if !isWaiting { continuation.resume(returning: true) }
+    }
+
     /// Waits for the end, even if the waiting task is cancelled.
-    package func ended() async -> Outcome {
+    package nonisolated(nonsending) func ended() async -> Outcome {
         _ = await withUnsafeContinuation { continuation in
             let waiter = Waiter(continuation)
             let isWaiting = shared.withLock { shared in

@@ -39,9 +39,6 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         package let endsTransfer: Bool
         /// The facts are in one separate object, because outcomes are copied often; nil if there are no facts.
         private let facts: Facts?
-        /// The collected body; after a failure, the bytes that had arrived.
-        package internal(set) var body: CollectedBody?
-
         /// The measurements; empty if they were not requested.
         package var metrics: RawMetrics { facts?.metrics ?? RawMetrics() }
         package var failure: EngineFailure? { facts?.failure }
@@ -53,17 +50,17 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
 
         init(
             head: RawHead? = nil, metrics: RawMetrics?, failure: EngineFailure?, trailers: [UInt8] = [],
-            isFinal: Bool = true, endsTransfer: Bool = true, body: CollectedBody? = nil
+            isFinal: Bool = true, endsTransfer: Bool = true, excerpt: @autoclosure () -> [UInt8] = []
         ) {
-            self.body = body
             self.head = head
             self.isFinal = isFinal
             self.endsTransfer = endsTransfer
             if metrics == nil && failure == nil && trailers.isEmpty {
                 facts = nil
             } else {
-                let excerpt = failure == nil ? [] : body?.prefix(Outcome.excerptLimit) ?? []
-                facts = Facts(metrics ?? RawMetrics(), failure, failure == nil ? trailers : [], excerpt)
+                let isFailure = failure != nil
+                facts = Facts(
+                    metrics ?? RawMetrics(), failure, isFailure ? [] : trailers, isFailure ? excerpt() : [])
             }
         }
     }
@@ -94,25 +91,29 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         /// Whether a caller has claimed the collected body, so that no reader can stream it.
         var isCollectingClaimed = false
         var hasReader = false
+        /// Whether the caller has discarded the body, so that a failure is suppressed.
+        var isBodyDiscarded = false
         var priority: Int
         var informational: [RawHead] = []
         var head: RawHead?
         /// Whether the chain need not see the head; true before the head.
         var isHeadFinal = true
         var isHeadTaken = false
-        var trailers: [UInt8] = []
         var areTrailersTaken = false
+        /// Whether the loop paused receiving because the reader is slow.
+        var isFlowPaused = false
+        var trailers: [UInt8] = []
         var chunks: [Chunk] = []
         var firstChunk = 0
         /// The number of bytes in `chunks` that were not taken yet.
         var buffered = 0
-        /// Whether the loop paused receiving because the reader is slow.
-        var isFlowPaused = false
         var counters = Counters()
         var isProgressDue = false
-        var outcome: Outcome?
-        var reader: UnsafeContinuation<Step, Never>?
         var readerWantsProgress = false
+        var outcome: Outcome?
+        /// The collected body from the end on, until a caller takes it; after a failure, the bytes that had arrived.
+        var body = CollectedBody()
+        var reader: UnsafeContinuation<Step, Never>?
         /// The task that waits for the end, or for a head that is not final.
         var answerWaiter: Waiter?
         var endWaiters = SmallList<Waiter>()
@@ -127,8 +128,6 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         var observer: (any EngineObserver)?
         /// Keeps the loop busy from a head or an end that the chain must see until the chain takes the hold.
         var hold: LoopHold?
-        /// Whether the caller has discarded the body, so that a failure is suppressed.
-        var isBodyDiscarded = false
 
         init(_ plan: borrowing TransferPlan) {
             priority = plan.priority
@@ -152,22 +151,27 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         @inline(__always) unsafeMutableAddress { loopStatePointer }
     }
 
-    // Both halves are in one block of memory.
+    // Both halves are in one block of memory, and `malloc` is faster than Swift's allocation, which checks for an
+    // alignment that all memory has.
     let shared: LockedPointer<LockedState>
     let loopStatePointer: UnsafeMutablePointer<LoopState>
 
-    package init(_ plan: consuming TransferPlan, on loop: EventLoop) {
-        id = Self.nextID()
-        self.loop = loop
-        typealias LockedHalf = LockedMemory<LockedState>
+    private typealias LockedHalf = LockedMemory<LockedState>
+
+    /// The offset of the locked half in the block.
+    private static var lockedOffset: Int {
         let alignment = max(MemoryLayout<LoopState>.alignment, MemoryLayout<LockedHalf>.alignment)
-        let offset = (MemoryLayout<LoopState>.size + alignment - 1) / alignment * alignment
-        // `malloc` is faster than Swift's allocation, which checks for an alignment that all memory has.
-        guard let memory = malloc(offset + MemoryLayout<LockedHalf>.size) else {
-            preconditionFailure("out of memory for a transfer")
-        }
+        return (MemoryLayout<LoopState>.size + alignment - 1) / alignment * alignment
+    }
+
+    static var blockSize: Int { lockedOffset + MemoryLayout<LockedHalf>.size }
+
+    package init(_ plan: consuming TransferPlan, on loop: borrowing EventLoop) {
+        id = Self.nextID()
+        self.loop = copy loop
+        guard let memory = malloc(Self.blockSize) else { preconditionFailure("out of memory for a transfer") }
         loopStatePointer = memory.initializeMemory(as: LoopState.self, to: LoopState(plan))
-        shared = LockedPointer(memory: (memory + offset).bindMemory(to: LockedHalf.self, capacity: 1))
+        shared = LockedPointer(memory: (memory + Self.lockedOffset).bindMemory(to: LockedHalf.self, capacity: 1))
         LockedHalf.initialize(shared.memory, to: LockedState(plan))
         self.plan = plan
         if case .pipe(let pipe) = self.plan.upload { pipe.attach(to: self) }
@@ -178,7 +182,8 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
 
     deinit {
         closePipes()
-        LockedMemory.deinitialize(shared.memory)
+        loopState.collected?.clear()
+        LockedMemory.deinitialize(shared.memory) { $0.body.clear() }
         loopStatePointer.deinitialize(count: 1)
         free(loopStatePointer)
     }
@@ -281,10 +286,9 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         let (isRunning, isStreamed) = shared.withLock { shared in
             guard shared.collects, !shared.isCollectingClaimed else { return (false, !shared.collects) }
             shared.collects = false
-            if let chunk = shared.outcome?.body?.takeChunk() {
+            if let chunk = shared.body.takeChunk() {
                 shared.chunks.append(chunk)
                 shared.buffered += chunk.count
-                shared.outcome?.body = nil
             }
             return (shared.outcome == nil && shared.lifecycle.state != .idle, true)
         }
@@ -304,6 +308,26 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
             return true
         }
     }
+
+    /// Removes and returns the memory of the collected body, which the caller must release with `free`; nil before the
+    /// end, without a body, and after the first call.
+    package func takeBody() -> (memory: UnsafeMutableRawPointer, count: Int)? {
+        shared.withLock { $0.body.takeMemory() }
+    }
+
+    /// Returns the head and removes the body of a final response that needs no decoding; nil for all other ends, and
+    /// before the end.
+    package func takePlainResponse() -> (head: RawHead, body: (memory: UnsafeMutableRawPointer, count: Int)?)? {
+        shared.withLock { shared in
+            guard let outcome = shared.outcome, outcome.isFinal, outcome.failure == nil, let head = outcome.head,
+                !head.fields.contains(.contentEncoding)
+            else { return nil }
+            return (head, shared.body.takeMemory())
+        }
+    }
+
+    /// Removes and returns the collected body as a chunk; nil as for ``takeBody()``.
+    package func takeBodyChunk() -> Chunk? { shared.withLock { $0.body.takeChunk() } }
 
     /// Claims the collected body, which no reader can stream from now on.
     ///

@@ -4,6 +4,8 @@
 internal import CurlewShims
 
 /// The half of a transfer that only the loop thread touches.
+///
+/// Flags are next to other flags where possible, so that they share a word of memory.
 struct LoopState {
     var handle: EasyHandle?
     /// The deliveries of the loop while the transfer has a connection or opens one.
@@ -16,18 +18,23 @@ struct LoopState {
     var isHeadComplete = false
     /// Whether the chain need not see the head; true before the head.
     var isHeadFinal = true
-    /// The time at which the head was complete.
-    var headAt: UInt64 = 0
+    var expectsBody = true
+    /// Whether the response is an event stream; nil before the first check.
+    var isEventStream: Bool?
+    /// Whether END_STREAM has arrived; nil before the head, and if the HTTP/2 frames are not visible.
+    var isStreamEnded: Bool?
+    /// Whether libcurl has stopped reading while it still sends.
+    var hasResponseEnded = false
     /// Whether an informational response arrived, and the time at which the first line after it arrived; 0 before that.
     var hasInformational = false
     var finalHeadBeganAt: UInt64 = 0
+    /// The time at which the head was complete.
+    var headAt: UInt64 = 0
     /// The lines after the body, without the final empty line.
     var trailers: [UInt8] = []
     /// The judge of a connection whose end delimits the body.
     var closingJudge: ConnectionJudge?
-    var expectsBody = true
-    /// Whether END_STREAM has arrived; nil before the head, and if the HTTP/2 frames are not visible.
-    var isStreamEnded: Bool?
+    /// The body of a transfer that collects it; nil for one that is streamed.
     var collected: CollectedBody?
     var slab: Slab?
     /// The start of the part of `slab` that was not published yet.
@@ -48,16 +55,19 @@ struct LoopState {
     var isStarved = false
     var isUserPaused = false
     var isFlowPaused = false
+    /// Whether the body is held back while a response that arrived before its end is received.
+    var isUploadHeld = false
+    /// Whether other transfers have to continue first, because this one has received its maximum for the turn.
+    var isTurnOver = false
     /// The transfer's own limit, whether each direction has exceeded a limit, and whether the transfer waits for the
     /// limit.
     var throttle: Throttle?
     var isReceivingLimited = false
     var isSendingLimited = false
     var isLimited = false
-    /// The turn in which bytes were last received, their number, and whether other transfers have to continue first.
+    /// The turn in which bytes were last received, and their number.
     var turn: UInt64 = 0
     var inTurn = 0
-    var isTurnOver = false
     /// The reason why the engine made libcurl abort, set before libcurl reports the abort.
     var abort: EngineFailure.Reason?
     var bodyOffset = 0
@@ -66,7 +76,6 @@ struct LoopState {
     /// attempts.
     var admittedAt: UInt64 = 0
     var launchedAt: UInt64 = 0
-    var hasSlot = false
     /// The addresses given to libcurl.
     var name: ResolvedName?
     var resumedAt: UInt64 = 0
@@ -76,29 +85,23 @@ struct LoopState {
     /// The bytes of a long body that had left this machine when a time limit was last due, and the time of that check.
     var sentSeen: Int64 = 0
     var sendingSeenAt: UInt64 = 0
-    /// Whether the response is an event stream; nil before the first check.
-    var isEventStream: Bool?
     /// The number of retries by the engine, and the number of times that libcurl began to send the request since the
     /// last retry.
     var restarts = 0
     var sends = 0
     /// The number of retries caused by the connection.
     var connectionRetries = 0
-    /// The number of retries after a refusal at which libcurl gave up, and whether the next attempt only connects
-    /// first.
+    /// The number of retries after a refusal at which libcurl gave up.
     var refusals = 0
-    var connectsFirst = false
-    /// Whether the body is held back while a response that arrived before its end is received.
-    var isUploadHeld = false
     /// The time at which libcurl was last made to check a silent HTTP/2 connection.
     var pokedAt: UInt64 = 0
-    /// Whether the uncompressed body is sent, because the server rejected the content coding.
-    var usesAlternative = false
     /// The header lines without `Expect`, used after the server has rejected it.
     var linesWithoutExpect: HeaderLines?
-    /// Whether the retry uses HTTP/1.1, and the failure that caused the retry.
-    var usesHTTP1 = false
+    /// The failure that caused a retry over HTTP/1.1, and whether the retry uses HTTP/1.1.
     var failureOverHTTP2: EngineFailure?
+    var usesHTTP1 = false
+    /// Whether the next attempt only connects first.
+    var connectsFirst = false
     /// Whether the retry needs a new connection, because the last one failed.
     var needsFreshConnection = false
     /// Whether the transfer opens another connection, because the existing ones have no capacity for all transfers.
@@ -113,16 +116,16 @@ struct LoopState {
     var pulls = 0
     /// The judge of the TLS connection over which a long body is sent.
     var uploadJudge: ConnectionJudge?
-    /// Whether libcurl has stopped reading while it still sends.
-    var hasResponseEnded = false
+    var lastActivity: UInt64 = 0
+    /// The sequence number in the queue of the origin, and the time since which the transfer is in the queue.
+    var sequenceNumber: UInt64 = 0
+    var inQueueSince: UInt64 = 0
     /// The time at which the response and the handed-over body were complete, although not all bytes were sent.
     var responseCompleteAt: UInt64?
-    var lastActivity: UInt64 = 0
-    /// The sequence number in the queue of the origin, whether the transfer is in the queue, and the time since which
-    /// it is.
-    var sequenceNumber: UInt64 = 0
     var isInQueue = false
-    var inQueueSince: UInt64 = 0
+    var hasSlot = false
+    /// Whether the uncompressed body is sent, because the server rejected the content coding.
+    var usesAlternative = false
     var priority = 0
     var tls: curlew_tls_facts?
     /// The server's own certificate, if the transfer is measured.
@@ -140,6 +143,11 @@ struct LoopState {
 
     /// The time since which the connect timeout counts: it includes the look-up, but starts anew for each retry.
     var connectingSince: UInt64 { restarts > 0 ? launchedAt : admittedAt }
+
+    mutating func discardCollected() {
+        collected?.clear()
+        collected = nil
+    }
 
     /// Discards the part of a head that arrived before the connection broke.
     mutating func forgetHead() {

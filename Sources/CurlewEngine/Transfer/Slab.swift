@@ -134,28 +134,24 @@ package struct Chunk: RandomAccessCollection, Sendable {
     }
 }
 
-/// A body collected into one block of memory, which grows as bytes arrive; a caller can take ownership of the memory.
-package final class CollectedBody: @unchecked Sendable {
-    // Safe because only the loop thread writes while the transfer runs. It hands the body over under the transfer's
-    // lock, after the last write.
-    #if !DEBUG
-    @exclusivity(unchecked)
-    #endif
+/// A body collected into one block of memory, which grows as bytes arrive.
+///
+/// It is a plain value, because an object for each response would cost more than its bytes: its owner frees the memory
+/// with `clear()`, unless a caller has taken it.
+struct CollectedBody {
     private var memory: UnsafeMutableRawPointer?
-    #if !DEBUG
-    @exclusivity(unchecked)
-    #endif
-    package private(set) var count = 0
+    private(set) var count = 0
     private var capacity = 0
 
-    package init() {}
-
-    deinit { free(memory) }
+    mutating func clear() {
+        free(memory)
+        self = CollectedBody()
+    }
 
     /// Reserves memory for a body of known length, at most 1 MiB because the announced length may be wrong.
-    func reserve(_ expected: Int) { _ = grow(to: Swift.min(expected, 1 << 20)) }
+    mutating func reserve(_ expected: Int) { _ = grow(to: Swift.min(expected, 1 << 20)) }
 
-    private func grow(to wanted: Int) -> Bool {
+    private mutating func grow(to wanted: Int) -> Bool {
         guard wanted > capacity else { return true }
         guard let grown = realloc(memory, wanted) else { return false }
         memory = grown
@@ -164,7 +160,7 @@ package final class CollectedBody: @unchecked Sendable {
     }
 
     /// Appends bytes; returns false if no memory is left.
-    func append(_ bytes: UnsafeRawPointer, _ added: Int) -> Bool {
+    mutating func append(_ bytes: UnsafeRawPointer, _ added: Int) -> Bool {
         if count + added > capacity, !grow(to: Swift.max(count + added, Swift.min(capacity * 2, capacity + (32 << 20))))
         {
             return false
@@ -178,24 +174,20 @@ package final class CollectedBody: @unchecked Sendable {
     /// Transfers ownership of the memory to the caller, which must release it with `free`; nil if the body is empty.
     ///
     /// The body is empty afterwards.
-    package func takeMemory() -> (UnsafeMutableRawPointer, count: Int)? {
+    mutating func takeMemory() -> (memory: UnsafeMutableRawPointer, count: Int)? {
         guard let memory, count > 0 else { return nil }
-        defer {
-            self.memory = nil
-            count = 0
-            capacity = 0
-        }
+        defer { self = CollectedBody() }
         return (memory, count)
     }
 
     /// Converts the collected bytes into a chunk, for a transfer that is streamed after all.
-    package func takeChunk() -> Chunk? {
+    mutating func takeChunk() -> Chunk? {
         takeMemory().map { memory, count in
             Chunk(slab: Slab(memory: memory, capacity: count, used: count, pool: nil), offset: 0, count: count)
         }
     }
 
-    package func prefix(_ most: Int) -> [UInt8] {
+    func prefix(_ most: Int) -> [UInt8] {
         guard let memory else { return [] }
         return Array(UnsafeRawBufferPointer(start: memory, count: Swift.min(count, most)))
     }

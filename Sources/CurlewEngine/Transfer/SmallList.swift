@@ -5,6 +5,7 @@
 ///
 /// Its methods are inlined into other modules, because calls of a generic type of another module are not always
 /// specialised.
+@usableFromInline
 package struct SmallList<Element> {
     @usableFromInline var first: Element?
     @usableFromInline var others: [Element] = []

@@ -58,8 +58,8 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var priority: Int
     /// Whether the run continues a transfer that holds the loop, which accepts it while it closes gracefully.
     package var continues = false
-    /// The ends that the chain of interceptors must see; all others are final.
-    package var interest = ChainInterest()
+    /// The object with the ends that the chain of interceptors must see; all others are final.
+    package var sharedInterest: SharedInterest
     package var label: String?
     /// Whether the response is written to a file.
     package var isSaved = false
@@ -79,6 +79,11 @@ package struct TransferPlan: ~Copyable, Sendable {
     /// Whether sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2); false unless set.
     package var isIdempotent = false
 
+    package var interest: ChainInterest {
+        get { sharedInterest.values }
+        set { sharedInterest = SharedInterest(newValue) }
+    }
+
     /// The limits of the run.
     package var limits: TransferLimits { sharedLimits.values }
 
@@ -90,7 +95,7 @@ package struct TransferPlan: ~Copyable, Sendable {
 
     package init(
         method: String, target: PlannedURL, lines: HeaderLines, upload: Upload, trust: TrustDomain,
-        limits: SharedLimits, priority: Int = 0, label: String? = nil
+        limits: SharedLimits, interest: SharedInterest = .none, priority: Int = 0, label: String? = nil
     ) {
         self.method = method
         self.target = target
@@ -98,6 +103,7 @@ package struct TransferPlan: ~Copyable, Sendable {
         self.upload = upload
         self.trust = trust
         sharedLimits = limits
+        sharedInterest = interest
         self.priority = priority
         self.label = label
     }

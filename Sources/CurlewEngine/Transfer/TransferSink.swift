@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import CurlewSupport
 
 /// The owner of a transfer, to which the engine reports.
@@ -27,19 +28,22 @@ package protocol TransferSink: AnyObject, Sendable {
 }
 
 /// A task that waits for an end or another change.
-///
-/// Create a waiter without holding a lock: the runtime reads the task's executor under a lock of the task, and it calls
-/// cancellation handlers, which may take any lock, under the same one.
 package struct Waiter: Sendable, Identifiable {
     package let id: UInt64
     private let continuation: UnsafeContinuation<Bool, Never>
-    /// Whether the task prefers an executor over the runtime's own thread pool.
-    let hasExecutor = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
+    /// The thread on which the task began to wait.
+    ///
+    /// For a task that prefers the loop as its executor it is the loop's thread. The runtime could tell the executor, but
+    /// only under the lock that it holds during cancellation handlers, which may wait for any lock of the caller.
+    private let thread = pthread_self()
 
     package init(_ continuation: UnsafeContinuation<Bool, Never>, id: UInt64 = 0) {
         self.id = id
         self.continuation = continuation
     }
+
+    /// Whether the task runs on the current thread when it is resumed.
+    var isOfCurrentThread: Bool { pthread_equal(thread, pthread_self()) != 0 }
 
     /// Resumes the task.
     ///
