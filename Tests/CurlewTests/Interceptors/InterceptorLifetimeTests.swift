@@ -234,21 +234,31 @@ struct InterceptorLifetimeTests {
         #expect(attempts.withLock { $0 } == 2)
     }
 
+    /// The chain itself has the total timeout while no attempt runs.
     @Test(arguments: [false, true])
     func totalTimeoutCancelsInterceptor(afterHead: Bool) async throws {
+        let (clock, reached) = (StubClock(), Signal())
         let server = try MockServer { _ in .text("x") }
-        let session = Session(interceptors: [
+        let session = Session(clock: clock)
+        var request = Request(server.url("/"))
+        request.options = .timeout(.seconds(60))
+        request.interceptors = [
             .intercept { request, _, next in
                 let response = afterHead ? try await next(request) : nil
+                reached.send()
                 await Gate().wait()
                 try Task.checkCancellation()
                 return if let response { response } else { try await next(request) }
             }
-        ])
-        var request = Request(server.url("/"))
-        request.options = .timeout(afterHead ? .seconds(2) : .milliseconds(50))
-        let error = try await networkError { try await session.data(for: request) }
+        ]
+        let value = Task { [request] in try await session.data(for: request) }
+        _ = await reached.wait(after: 0)
+        await clock.waitUntil(sleepers: 1)
+        await session.advance(clock, by: .seconds(59))
+        await session.advance(clock, by: .seconds(1))
+        let error = try await networkError { try await value.value }
         #expect(error.kind == .timedOut && error.message.contains("options.timeouts.total"), "\(error)")
+        #expect(try #require(error.duration) >= .seconds(60))
         #expect(server.requestCount == (afterHead ? 1 : 0))
         // A transfer cancelled before its timeout reports the cancellation.
         let transfer = session.transfer(request).start()
