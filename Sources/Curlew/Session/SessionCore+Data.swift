@@ -14,85 +14,98 @@ extension SessionCore {
     /// after the wait, and the rare cases, are separate functions, whose memory exists only while they run.
     @inline(__always)
     func data(for request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
-        guard let attempt = startFolded(request) else { return try await run(request, continuing: nil) }
+        let chain = chain(for: request)
+        guard let (attempt, adapted) = startFolded(request, by: chain) else {
+            return try await run(TransferRun(request, by: chain, on: self), continues: false)
+        }
         await withTaskCancellationHandler {
             _ = await withUnsafeContinuation { attempt.resumeAtAnswer($0, orHead: true) }
         } onCancel: {
             attempt.cancel()
         }
-        if let response = plainResponse(of: attempt, to: request) { return response }
+        if let response = plainResponse(of: attempt, to: adapted?.request ?? request, by: chain) { return response }
         guard let outcome = await attempt.answer(orHead: true), outcome.isFinal else {
-            return try await run(request, continuing: attempt)
+            return try await run(request, by: chain, continuing: attempt, adapted)
         }
-        return try await response(of: attempt, to: request)
+        return try await response(of: attempt, to: adapted?.request ?? request, by: chain)
     }
 
-    /// Starts the first attempt of a request without the chain; nil when the chain must run from the start, the request
-    /// is invalid, which a transfer reports, or its body must be kept for another attempt.
+    /// A request that interceptors have changed, as an object, which takes little memory during the wait.
+    private final class AdaptedRequest: Sendable {
+        let request: Request
+
+        init(_ request: Request) { self.request = request }
+    }
+
+    /// Starts the first attempt of a request without the chain.
+    ///
+    /// - Returns: The attempt, and the request that it sends if interceptors have changed the request. Nil when the task
+    ///   is cancelled, the chain must run from the start, the request is invalid, or its body needs a duplicated file
+    ///   descriptor. The caller then creates a `TransferRun`, which reports any error.
     @inline(never)
-    private func startFolded(_ request: Request) -> EngineTransfer? {
-        guard !Task.isCancelled, !request.body.needsOwnDescriptor, let folded = chain(for: request).fold(request)
-        else { return nil }
+    private func startFolded(_ request: Request, by chain: Chain) -> (EngineTransfer, AdaptedRequest?)? {
+        guard !Task.isCancelled, !request.body.needsOwnDescriptor, let folded = chain.fold(request) else { return nil }
         let position = AttemptPosition(id: EngineTransfer.nextID(), interest: folded.interest)
-        let attempt =
-            if let adapted = folded.request {
-                try? engineTransfer(for: adapted, at: position, isMeasured: false)
-            } else {
-                try? engineTransfer(for: request, at: position, isMeasured: false)
-            }
-        attempt?.startPrepared()
-        return attempt
+        var attempt: EngineTransfer?
+        var adapted: AdaptedRequest?
+        if let request = folded.request {
+            attempt = try? engineTransfer(for: request, at: position, isMeasured: false)
+            adapted = AdaptedRequest(request)
+        } else {
+            attempt = try? engineTransfer(for: request, at: position, isMeasured: false)
+        }
+        guard let attempt else { return nil }
+        attempt.startPrepared()
+        return (attempt, adapted)
     }
 
     /// Returns a response that needs neither decoding nor a wait for recorders; nil for all other ends.
     @inline(never)
-    private func plainResponse(of attempt: EngineTransfer, to request: Request) -> (Data, ResponseHead)? {
+    private func plainResponse(
+        of attempt: EngineTransfer, to request: Request, by chain: Chain
+    ) -> (Data, ResponseHead)? {
         guard recorder == nil, let (head, body) = attempt.takePlainResponse() else { return nil }
-        chain(for: request).passed(request)
+        chain.passed(request)
         return (Data(taking: body), ResponseHead(head, url: request.url))
     }
 
     /// Returns the response of an attempt whose end is final.
     @inline(never)
     private func response(
-        of engine: EngineTransfer, to request: Request
+        of engine: EngineTransfer, to request: Request, by chain: Chain
     ) async throws(NetworkError) -> (Data, ResponseHead) {
         await waitForRecorders()
-        let attempt = attempt(engine, of: request)
         guard let outcome = engine.outcome else { throw .headless(request) }
-        if outcome.failure == nil { chain(for: request).passed(request) }
-        let response = try await attempt.collected(outcome)
+        if outcome.failure == nil { chain.passed(request) }
+        let response = try await Attempt(request, engine, policy: policy(for: request)).collected(outcome)
         return (response.value, response.head)
     }
 
-    /// Runs a request through its chain, from the start or from an attempt whose head or end the chain must see.
+    /// Runs the chain of a request from an attempt whose head or end the chain must see.
     @inline(never)
     private func run(
-        _ request: Request, continuing engine: EngineTransfer?
+        _ request: Request, by chain: Chain, continuing engine: EngineTransfer, _ adapted: AdaptedRequest?
     ) async throws(NetworkError) -> (Data, ResponseHead) {
-        let run =
-            if let engine {
-                TransferRun(request, continuing: attempt(engine, of: request), on: self)
-            } else {
-                TransferRun(request, on: self)
-            }
-        if let engine, run.hasEndedBefore {
+        let sent = adapted?.request ?? request
+        let attempt = Attempt(sent, engine, policy: policy(for: sent))
+        let run = TransferRun(request, by: chain, continuing: attempt, on: self)
+        if run.hasEndedBefore {
             _ = await engine.ended()
-            return try await response(of: engine, to: request)
+            return try await response(of: engine, to: sent, by: chain)
         }
+        return try await self.run(run, continues: true)
+    }
+
+    /// Runs a chain, and returns the collected response.
+    @inline(never)
+    private func run(_ run: TransferRun, continues: Bool) async throws(NetworkError) -> (Data, ResponseHead) {
         do throws(NetworkError) {
-            let response = try await run.executed(continues: engine != nil)
+            let response = try await run.executed(continues: continues)
             await waitForRecorders()
             return (response.value, response.head)
         } catch {
             await waitForRecorders()
             throw error
         }
-    }
-
-    /// Returns the attempt of an engine's transfer that was started without the chain.
-    private func attempt(_ engine: EngineTransfer, of request: Request) -> Attempt {
-        let sent = chain(for: request).fold(request)?.request ?? request
-        return Attempt(sent, engine, policy: policy(for: sent))
     }
 }

@@ -160,7 +160,9 @@ final class SessionRelay: EngineObserver {
     func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
         // An attempt cancelled before it started produces no events.
         if event.isUnsent(since: transfer.standing.startedAt) { return }
-        for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { send(event) { transfer.isLeftBehind } }
+        for event in TransferEvent.events(event, of: transfer, at: nanoseconds) {
+            send(event) { transfer.isLeftBehind }
+        }
     }
 
     /// Records an event and sends it to the observers.

@@ -63,11 +63,14 @@ final class TransferRun: Sendable {
     let state: Lock<State>
 
     /// Creates the run of a request; its first attempt is planned now if the request folds.
-    init(_ request: Request, on session: SessionCore, for download: DownloadRun? = nil) {
+    ///
+    /// - Parameter chain: The chain of the request, if it is known.
+    init(_ request: Request, by chain: Chain? = nil, on session: SessionCore, for download: DownloadRun? = nil) {
         id = EngineTransfer.nextID()
         self.session = session
         self.download = download
-        chain = session.chain(for: request)
+        let chain = chain ?? session.chain(for: request)
+        self.chain = chain
         var request = request
         var attempt: Attempt?
         var machine: Machine
@@ -109,11 +112,11 @@ final class TransferRun: Sendable {
     }
 
     /// Creates a run for an attempt that was started without it, and whose head or end the chain must see.
-    init(_ request: Request, continuing attempt: Attempt, on session: SessionCore) {
+    init(_ request: Request, by chain: Chain, continuing attempt: Attempt, on session: SessionCore) {
         id = attempt.engine.plan.transfer
         self.session = session
         self.request = request
-        chain = session.chain(for: request)
+        self.chain = chain
         download = nil
         var state = State(
             machine: Machine(continuing: attempt.engine, priority: request.options.priority.rawValue), first: attempt)
