@@ -6,7 +6,7 @@ import Testing
 
 @testable import CurlewEngine
 
-/// `EngineTransfer.answer(orHead:)`, which waits for the end or for a head that is not final.
+/// `EngineTransfer.waitForEnd(orHead:)`, which waits for the end or for a head that is not final.
 @Suite("Waiting for the end", .timeLimit(.minutes(5)))
 struct AnswerTests {
     private enum Found: Equatable { case notFinal, cancelled, failed, ended }
@@ -27,23 +27,23 @@ struct AnswerTests {
         let bench = try EngineBench()
         let gate = Gate()
         let transfer = stalling(at: .body(2), gate, bench, ChainInterest(statuses: [200]))
-        let early = Task.immediate { [found] in found(await transfer.answer(orHead: true)) }
-        let patient = Task.immediate { [found] in found(await transfer.answer()) }
+        let early = Task.immediate { [found] in found(await transfer.waitForEnd(orHead: true)) }
+        let patient = Task.immediate { [found] in found(await transfer.waitForEnd()) }
         transfer.start()
         #expect(await early.value == .notFinal)
-        #expect(found(await transfer.answer(orHead: true)) == .notFinal, "a second call returns at once")
+        #expect(found(await transfer.waitForEnd(orHead: true)) == .notFinal, "a second call returns at once")
         #expect(!transfer.hasFinished)
         gate.open()
         #expect(await patient.value == .ended)
         #expect(transfer.takeBodyChunk()?.count == 5)
-        #expect(found(await transfer.answer(orHead: true)) == .ended, "a call after the end returns the outcome")
+        #expect(found(await transfer.waitForEnd(orHead: true)) == .ended, "a call after the end returns the outcome")
     }
 
     @Test func waitDoesNotEndAtAFinalHead() async throws {
         let bench = try EngineBench()
         let gate = Gate()
         let transfer = stalling(at: .body(2), gate, bench, ChainInterest(statuses: [503]))
-        let waiter = Task.immediate { [found] in found(await transfer.answer(orHead: true)) }
+        let waiter = Task.immediate { [found] in found(await transfer.waitForEnd(orHead: true)) }
         let sink = SinkRecorder(transfer)
         transfer.start()
         if case .ended = await sink.headed() { Issue.record("there is no head") }
@@ -56,7 +56,7 @@ struct AnswerTests {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .raw("HTTP/1.1 200 OK\r\nX: ").fault(.close, at: .end))
         let transfer = bench.transfer("/") { $0.interest = ChainInterest(statuses: [200], failures: true) }
-        let waiter = Task.immediate { [found] in found(await transfer.answer(orHead: true)) }
+        let waiter = Task.immediate { [found] in found(await transfer.waitForEnd(orHead: true)) }
         transfer.start()
         #expect(await waiter.value == .failed)
     }
@@ -67,8 +67,8 @@ struct AnswerTests {
         let transfer = stalling(at: .head(0), gate, bench)
         transfer.start()
         await gate.waitUntilReached()
-        let other = Task.immediate { [found] in found(await transfer.answer()) }
-        let waiter = Task.immediate { [found] in found(await transfer.answer(orHead: orHead)) }
+        let other = Task.immediate { [found] in found(await transfer.waitForEnd()) }
+        let waiter = Task.immediate { [found] in found(await transfer.waitForEnd(orHead: orHead)) }
         waiter.cancel()
         #expect(await waiter.value == .cancelled)
         #expect(await other.value == .cancelled, "other waiters see the cancellation")
@@ -87,7 +87,7 @@ struct AnswerTests {
         if case .ended = await sink.headed() { Issue.record("there is no head") }
         let late = Task { [found] in
             withUnsafeCurrentTask { $0?.cancel() }
-            return [found(await transfer.answer(orHead: orHead)), found(await idle.answer(orHead: orHead))]
+            return [found(await transfer.waitForEnd(orHead: orHead)), found(await idle.waitForEnd(orHead: orHead))]
         }
         #expect(await late.value == [.cancelled, .cancelled], "cancelled even though the head has arrived")
         #expect(transfer.failure?.isCancellation == true)
@@ -96,10 +96,10 @@ struct AnswerTests {
         bench.server.on("GET", "/", .text("hello"))
         let done = bench.transfer("/") { $0.interest = ChainInterest(statuses: statuses) }
         done.start()
-        _ = await done.ended()
+        _ = await done.waitForEndUncancelled()
         let after = Task { [found] in
             withUnsafeCurrentTask { $0?.cancel() }
-            return found(await done.answer(orHead: orHead))
+            return found(await done.waitForEnd(orHead: orHead))
         }
         #expect(await after.value == .ended, "the transfer has ended, so cancellation has no effect")
     }
@@ -112,14 +112,14 @@ struct AnswerTests {
                 let isOfInterest = number.isMultiple(of: 2)
                 let transfer = bench.transfer("/") { $0.interest = ChainInterest(statuses: isOfInterest ? [200] : []) }
                 let tasks = (0..<3).map { index in
-                    Task { [found] in found(await transfer.answer(orHead: index == 0)) }
+                    Task { [found] in found(await transfer.waitForEnd(orHead: index == 0)) }
                 }
                 group.addTask {
                     transfer.start()
                     if number.isMultiple(of: 3) { transfer.cancel() } else { tasks[number % 3 - 1].cancel() }
                     var results: [Found] = []
                     for task in tasks { results.append(await task.value) }
-                    let end: Found = await transfer.ended().failure == nil ? .ended : .cancelled
+                    let end: Found = await transfer.waitForEndUncancelled().failure == nil ? .ended : .cancelled
                     #expect(results[1...] == [end, end])
                     #expect(results[0] == end || isOfInterest && results[0] == .notFinal)
                     if transfer.failure != nil { #expect(transfer.failure?.isCancellation == true) }

@@ -35,7 +35,7 @@ struct DomainTests {
         let population = await population(of: bench)
         gate.open()
         for transfer in transfers {
-            let outcome = await transfer.ended()
+            let outcome = await transfer.waitForEndUncancelled()
             #expect(outcome.failure == nil)
             #expect(transfer.takeBodyChunk()?.count == 5)
         }

@@ -25,7 +25,7 @@ struct EngineTransferTests {
         #expect(seen.startedAt > 0)
         #expect(seen.at >= seen.startedAt)
         gate.open()
-        #expect(await transfer.ended().failure == nil)
+        #expect(await transfer.waitForEndUncancelled().failure == nil)
     }
 
     /// glibc keeps freed blocks of at most this size in a cache of each thread, where they cost a fraction of others.
@@ -43,7 +43,7 @@ struct EngineTransferTests {
         plan.lead(to: "http://a b/")
         let transfer = EngineTransfer(plan, on: bench.share.loop)
         transfer.start()
-        let failure = await transfer.ended().failure
+        let failure = await transfer.waitForEndUncancelled().failure
         guard case .curl(let code, _) = failure?.reason else {
             Issue.record("ended with \(String(describing: failure))")
             return
@@ -63,7 +63,7 @@ struct EngineTransferTests {
         let started = bench.transfer("/")
         started.start()
         started.refuse(EngineFailure(.closed, phase: .securing))
-        #expect(await started.ended().failure == nil)
+        #expect(await started.waitForEndUncancelled().failure == nil)
         started.refuse(EngineFailure(.closed, phase: .securing))
         #expect(started.outcome?.failure == nil)
     }
@@ -91,11 +91,11 @@ struct EngineTransferTests {
         let ended = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<20 {
                 group.addTask {
-                    guard let outcome = await transfer.answer() else { return false }
+                    guard let outcome = await transfer.waitForEnd() else { return false }
                     return outcome.failure == nil
                 }
                 group.addTask {
-                    let outcome = await transfer.ended()
+                    let outcome = await transfer.waitForEndUncancelled()
                     let counters = transfer.snapshot.counters
                     return outcome.failure == nil && counters.isFinished && counters.received == 5
                 }
@@ -113,8 +113,8 @@ struct EngineTransferTests {
         let transfer = bench.transfer("/")
         transfer.start()
         await gate.waitUntilReached()
-        let impatient = Task.immediate { await transfer.ended().failure == nil }
-        let patient = Task.immediate { await transfer.answer()?.failure == nil }
+        let impatient = Task.immediate { await transfer.waitForEndUncancelled().failure == nil }
+        let patient = Task.immediate { await transfer.waitForEnd()?.failure == nil }
         impatient.cancel()
         await bench.share.loop.round()
         #expect(!transfer.hasFinished)
@@ -148,7 +148,7 @@ struct EngineTransferTests {
         }
         #expect(!transfer.hasFinished)
         rest.open()
-        #expect(await transfer.ended().failure == nil)
+        #expect(await transfer.waitForEndUncancelled().failure == nil)
     }
 
     /// The loop interrupts a transfer that receives many bytes after each turn, and no byte is lost.

@@ -22,7 +22,7 @@ struct FinalEndTests {
         let interest = ChainInterest(statuses: [503], fields: .contentEncoding)
         let transfer = bench.transfer(path) { $0.interest = interest }
         transfer.start()
-        let outcome = await transfer.ended()
+        let outcome = await transfer.waitForEndUncancelled()
         #expect((outcome.failure != nil) == (path == "/failed"))
         #expect(outcome.isFinal == isFinal)
         #expect(outcome.endsTransfer == isFinal)
@@ -41,7 +41,7 @@ struct FinalEndTests {
         }
         if isStreamed { transfer.claimStream() }
         transfer.start()
-        let outcome = await transfer.ended()
+        let outcome = await transfer.waitForEndUncancelled()
         #expect(outcome.failure != nil)
         #expect(outcome.isFinal == !isOfInterest)
         #expect(outcome.endsTransfer == !isOfInterest)
@@ -59,7 +59,7 @@ struct FinalEndTests {
         let transfer = bench.transfer("/") { $0.interest = ChainInterest(statuses: statuses, failures: true) }
         if isStreamed { transfer.claimStream() }
         transfer.start()
-        let outcome = await transfer.ended()
+        let outcome = await transfer.waitForEndUncancelled()
         #expect(outcome.failure != nil)
         #expect(outcome.isFinal == isFinal)
         #expect((transfer.takeHold() == nil) == isFinal)
@@ -72,10 +72,10 @@ struct FinalEndTests {
         bench.server.on("GET", "/", .text("later", status: 503).fault(.stall(gate), at: .body(2)))
         let transfer = bench.transfer("/") { $0.interest = ChainInterest(statuses: [503], failures: true) }
         transfer.start()
-        #expect(await transfer.answer(orHead: true) == nil)
+        #expect(await transfer.waitForEnd(orHead: true) == nil)
         #expect(loop.holds.withLock { $0.count } == 1)
         if closesTheLoop { await loop.shutDown(within: 0) } else { transfer.cancel() }
-        let outcome = await transfer.ended()
+        let outcome = await transfer.waitForEndUncancelled()
         #expect(outcome.failure?.isRequested == true)
         #expect(outcome.isFinal && outcome.endsTransfer)
         #expect(transfer.takeHold() == nil)

@@ -97,7 +97,7 @@ struct ForkTests {
         bench.server.on("GET", "/", .text("hello"))
         let first = bench.transfer("/")
         first.start()
-        #expect(await first.ended().failure == nil)
+        #expect(await first.waitForEndUncancelled().failure == nil)
         let cold = bench.transfer("/")
         let status = fork {
             cold.start()
@@ -113,7 +113,7 @@ struct ForkTests {
         }
         #expect(status == 0)
         cold.start()
-        #expect(await cold.ended().failure == nil, "the parent's copy is unaffected")
+        #expect(await cold.waitForEndUncancelled().failure == nil, "the parent's copy is unaffected")
     }
 
     @Test func cancellationInAChildLeavesTheParentsTransferRunning() async throws {
@@ -131,7 +131,7 @@ struct ForkTests {
         }
         #expect(status == 0)
         gate.open()
-        let outcome = await transfer.ended()
+        let outcome = await transfer.waitForEndUncancelled()
         #expect(outcome.failure == nil)
         #expect(transfer.takeBodyChunk().map(Array.init) == Array("hello".utf8))
     }

@@ -40,7 +40,7 @@ struct HoldTests {
 
     private func isClosed(_ transfer: EngineTransfer) async -> Bool {
         transfer.start()
-        if case .closed = await transfer.ended().failure?.reason { return true }
+        if case .closed = await transfer.waitForEndUncancelled().failure?.reason { return true }
         return false
     }
 
@@ -88,7 +88,7 @@ struct HoldTests {
         for _ in 0..<3 { waiters.append(await idle(bench.share.loop, after: flag)) }
         await gate.waitUntilReached()
         gate.open()
-        _ = await transfers[1].ended()
+        _ = await transfers[1].waitForEndUncancelled()
         await runPendingTasks(bench.share.loop)
         flag.set()
         transfers[2].resume()
@@ -160,7 +160,7 @@ struct HoldTests {
             let worker = Task {
                 for transfer in transfers.dropLast() {
                     transfer.start()
-                    _ = await transfer.ended()
+                    _ = await transfer.waitForEndUncancelled()
                 }
                 // A transfer started before the hold is released keeps the loop busy.
                 transfers[2].start()
@@ -181,7 +181,7 @@ struct HoldTests {
         let flag = Flag()
         let transfer = bench.transfer("/") { $0.interest = .anyRedirect }
         transfer.start()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         let waiter = await idle(loop, after: flag)
         await runPendingTasks(loop)
         var taken: [LoopHold] = await withTaskGroup(of: LoopHold?.self) { group in
@@ -205,7 +205,7 @@ struct HoldTests {
         let flag = Flag()
         var transfer: EngineTransfer? = bench.transfer("/") { $0.interest = .anyRedirect }
         transfer?.start()
-        _ = await transfer?.ended()
+        _ = await transfer?.waitForEndUncancelled()
         let waiter = await idle(bench.share.loop, after: flag)
         await runPendingTasks(bench.share.loop)
         flag.set()
@@ -220,7 +220,7 @@ struct HoldTests {
         bench.server.on("GET", "/", .status(302, place, body: [1, 2, 3]).fault(.close, at: .body(1)))
         let transfer = bench.transfer("/") { $0.interest = .anyRedirect }
         transfer.start()
-        #expect(await transfer.ended().failure != nil)
+        #expect(await transfer.waitForEndUncancelled().failure != nil)
         #expect(transfer.takeHold() != nil)
     }
 
@@ -232,14 +232,14 @@ struct HoldTests {
         bench.server.on(
             "GET", "/", .status(302, [("Location", "/next")], body: body).fault(.stall(gate), at: .body(10)))
         let transfer = bench.transfer("/") { $0.interest = .anyRedirect }
-        let early = Task.immediate { waitsBefore ? await transfer.answer(orHead: true) == nil : true }
+        let early = Task.immediate { waitsBefore ? await transfer.waitForEnd(orHead: true) == nil : true }
         transfer.start()
         if case .ended = await SinkRecorder(transfer).headed() { Issue.record("there is no head") }
-        #expect(await transfer.answer(orHead: true) == nil)
+        #expect(await transfer.waitForEnd(orHead: true) == nil)
         #expect(!transfer.hasFinished)
         #expect(await early.value)
         transfer.discardBody()
-        let outcome = await transfer.ended()
+        let outcome = await transfer.waitForEndUncancelled()
         #expect(outcome.failure == nil && outcome.head?.status == 302 && outcome.metrics.responseHeadBytes > 0)
         #expect(transfer.takeHold() != nil)
         await bench.server.waitUntil(openConnections: 0)
@@ -253,7 +253,7 @@ struct HoldTests {
         transfer.start()
         await gate.waitUntilReached()
         transfer.discardBody()
-        #expect(await transfer.ended().failure?.isCancellation == true)
+        #expect(await transfer.waitForEndUncancelled().failure?.isCancellation == true)
         #expect(transfer.takeHold() == nil)
     }
 
@@ -268,13 +268,13 @@ struct HoldTests {
         for path in ["/created", "/choices", "/same", "/placeless", "/early"] {
             let transfer = bench.transfer(path) { $0.interest = .anyRedirect }
             transfer.start()
-            _ = await transfer.ended()
+            _ = await transfer.waitForEndUncancelled()
             #expect(transfer.takeHold() == nil, "\(path)")
         }
         bench.server.on("GET", "/", .status(302, place))
         let plain = bench.transfer("/")
         plain.start()
-        _ = await plain.ended()
+        _ = await plain.waitForEndUncancelled()
         #expect(plain.takeHold() == nil, "the plan has no interest in redirects")
         #expect(bench.share.loop.holds.withLock { $0.count } == 0)
     }
@@ -356,7 +356,10 @@ struct HoldTests {
         #expect(!running.hasFinished)
         await bench.advance(by: 1)
         #expect(await closer.value == false)
-        if case .closed = await running.ended().failure?.reason {} else { Issue.record("the transfer was not ended") }
+        if case .closed = await running.waitForEndUncancelled().failure?.reason {
+        } else {
+            Issue.record("the transfer was not ended")
+        }
         let late = bench.transfer([.connect, .head(200), .end]) { $0.continues = true }
         #expect(await isClosed(late))
         withExtendedLifetime(hold) {}
@@ -385,7 +388,7 @@ struct HoldTests {
         let closer = await closing(loop, within: nil, after: flag)
         await loop.round()
         gate.open()
-        _ = await first.ended()
+        _ = await first.waitForEndUncancelled()
         await runPendingTasks(loop)
         var hold = first.takeHold()
         #expect(hold != nil)
@@ -393,7 +396,7 @@ struct HoldTests {
         next.start()
         flag.set()
         hold = nil
-        #expect(await next.ended().failure == nil)
+        #expect(await next.waitForEndUncancelled().failure == nil)
         #expect(await closer.value)
     }
 }

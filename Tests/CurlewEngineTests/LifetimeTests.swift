@@ -79,16 +79,16 @@ struct LifetimeTests {
             _ = await transfer.next(withProgress: false)
             traces = await wireTraces(of: transfer, traces)
             transfer.cancel()
-            _ = await transfer.ended()
+            _ = await transfer.waitForEndUncancelled()
         case .cancelled:
             await gate.waitUntilReached()
             traces = await wireTraces(of: transfer, traces)
             #expect(traces.handle != nil)
             transfer.cancel()
-            let outcome = await transfer.ended()
+            let outcome = await transfer.waitForEndUncancelled()
             #expect(outcome.failure?.isCancellation == true)
         default:
-            _ = await transfer.ended()
+            _ = await transfer.waitForEndUncancelled()
         }
         return traces
     }
@@ -121,7 +121,7 @@ struct LifetimeTests {
             transfer.pause()
             transfer.start()
             transfer.cancel()
-            #expect(await transfer.ended().failure?.phase == .queued)
+            #expect(await transfer.waitForEndUncancelled().failure?.phase == .queued)
         }
         #expect(await eventually { left == nil && loop == nil })
     }

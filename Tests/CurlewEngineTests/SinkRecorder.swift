@@ -78,7 +78,7 @@ final class SinkRecorder: TransferSink {
             case .isKnown:
                 guard let result = transfer.firstResult else { preconditionFailure("the known result is missing") }
                 return result
-            case .isEnding: _ = await transfer.ended()
+            case .isEnding: _ = await transfer.waitForEndUncancelled()
             case .isPending: await signal.waitUncancelled(after: seen)
             }
         }

@@ -25,7 +25,7 @@ struct StaleConnectionTests {
             plan.resends = resends
             let transfer = EngineTransfer(plan, on: bench.share.loop)
             transfer.start()
-            #expect(await transfer.ended().failure == nil)
+            #expect(await transfer.waitForEndUncancelled().failure == nil)
         }
         #expect(bench.server.connectionCount == connections)
     }
@@ -36,7 +36,7 @@ struct StaleConnectionTests {
         for _ in 0..<20 {
             let transfer = bench.transfer("/", method: "POST", upload: .bytes([1]))
             transfer.start()
-            #expect(await transfer.ended().failure == nil)
+            #expect(await transfer.waitForEndUncancelled().failure == nil)
         }
         #expect(bench.server.connectionCount == 1)
     }

@@ -40,7 +40,7 @@ struct TransferSinkTests {
         #expect(!transfer.hasFinished)
         #expect(found(await sink.headed()) == .head(200), "a second call returns at once")
         gate.open()
-        #expect(await transfer.ended().failure == nil && transfer.takeBodyChunk()?.count == 5)
+        #expect(await transfer.waitForEndUncancelled().failure == nil && transfer.takeBodyChunk()?.count == 5)
         #expect(found(await sink.headed()) == .head(200), "a call after the end returns the head")
     }
 
@@ -56,7 +56,7 @@ struct TransferSinkTests {
         #expect(transfer.requestHead() == .isKnown)
         #expect(!transfer.hasFinished)
         gate.open()
-        #expect(await transfer.ended().failure == nil && transfer.takeBodyChunk()?.count == 5)
+        #expect(await transfer.waitForEndUncancelled().failure == nil && transfer.takeBodyChunk()?.count == 5)
         #expect(sink.reports == [.head(isFinal: true), .ended])
     }
 
@@ -69,13 +69,13 @@ struct TransferSinkTests {
         await sink.wait(for: .head(isFinal: false))
         #expect(!transfer.hasFinished)
         gate.open()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(sink.reports == [.head(isFinal: false), .ended])
         bench.server.on("GET", "/", .text("hello"))
         let short = bench.transfer("/") { $0.interest = ChainInterest(statuses: [200]) }
         let other = SinkRecorder(short)
         short.start()
-        _ = await short.ended()
+        _ = await short.waitForEndUncancelled()
         #expect(other.reports == [.head(isFinal: false), .ended], "the head precedes an end in the same turn")
     }
 
@@ -88,7 +88,7 @@ struct TransferSinkTests {
         await gate.waitUntilReached()
         await bench.share.loop.round()
         gate.open()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(sink.reports == [.ended])
     }
 
@@ -102,7 +102,7 @@ struct TransferSinkTests {
         await sink.wait(for: .head(isFinal: true))
         #expect(!transfer.hasFinished)
         gate.open()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(sink.reports.filter { $0 != .news } == [.head(isFinal: true), .ended])
     }
 
@@ -118,7 +118,7 @@ struct TransferSinkTests {
         #expect(transfer.takeInformational().map(\.status) == [103])
         #expect(transfer.takeInformational().isEmpty)
         gate.open()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
     }
 
     @Test func informationalHeadIsSkipped() async throws {
@@ -193,7 +193,7 @@ struct TransferSinkTests {
             bench.server.on("GET", "/", answer)
             let sample = bench.transfer("/")
             sample.start()
-            _ = await sample.ended()
+            _ = await sample.waitForEndUncancelled()
             let all = bench.server.bytesSent - start
             let gate = Gate()
             bench.server.on("GET", "/", answer.fault(.stall(gate), at: .start))
@@ -242,7 +242,7 @@ struct TransferSinkTests {
         transfer.start()
         #expect(await eventually { transfer.snapshot.counters.received == 2 })
         gate.open()
-        #expect(await transfer.ended().failure == nil)
+        #expect(await transfer.waitForEndUncancelled().failure == nil)
         #expect(sink.reports == [.ended])
     }
 
@@ -267,7 +267,7 @@ struct TransferSinkTests {
         let times = sink.counters.map(\.at)
         for (early, late) in zip(times, times.dropFirst()) { #expect(late - early >= configuration.progressInterval) }
         rest.open()
-        #expect(await transfer.ended().failure == nil)
+        #expect(await transfer.waitForEndUncancelled().failure == nil)
         #expect(transfer.snapshot.counters.received == 11)
         #expect(transfer.snapshot.counters.isFinished)
     }
@@ -287,7 +287,7 @@ struct TransferSinkTests {
         #expect(sink.counters.first?.received == 2)
         #expect(!transfer.hasFinished)
         gate.open()
-        #expect(await transfer.ended().failure == nil)
+        #expect(await transfer.waitForEndUncancelled().failure == nil)
     }
 
     // MARK: The end
@@ -302,14 +302,14 @@ struct TransferSinkTests {
         let transfer = bench.transfer("/")
         let order = Lock<[String]>([])
         let note: @Sendable (String) -> Void = { caller in
-            let words = "\(caller): \(transfer.endRequest), \(transfer.outcome == nil ? "no outcome" : "outcome")"
+            let words = "\(caller): \(transfer.endStatus), \(transfer.outcome == nil ? "no outcome" : "outcome")"
             order.withLock { $0.append(words) }
         }
         transfer.watch(Listener { event in if case .ended = event { note("own observer") } })
         loop.watch(Listener { event in if case .ended = event { note("loop observer") } })
         let sink = SinkRecorder(transfer) { note("sink") }
         let waiter = Task.immediate {
-            let outcome = await transfer.ended()
+            let outcome = await transfer.waitForEndUncancelled()
             note("waiter")
             return outcome.failure == nil
         }
@@ -373,7 +373,7 @@ struct TransferSinkTests {
         let transfer = bench.transfer("/") { $0.interest = ChainInterest(statuses: isFinal ? [] : [503]) }
         if hasSink { _ = SinkRecorder(transfer) }
         transfer.start()
-        let outcome = await transfer.ended()
+        let outcome = await transfer.waitForEndUncancelled()
         #expect(outcome.isFinal == isFinal)
         #expect(outcome.endsTransfer == (isFinal && !hasSink))
         let late = SinkRecorder(transfer)
@@ -391,7 +391,7 @@ struct TransferSinkTests {
             let sink = SinkRecorder(transfer)
             released = sink
             transfer.start()
-            _ = await transfer.ended()
+            _ = await transfer.waitForEndUncancelled()
             #expect(sink.reports == [.ended])
         }
         #expect(await eventually { released == nil })

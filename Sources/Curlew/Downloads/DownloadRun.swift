@@ -122,7 +122,7 @@ final class DownloadRun: Sendable {
         }
         if gives == true {
             fetcher?.cancelTransfers()
-            run.dropAttempt()
+            run.cancelAttempts()
         }
         return gives ?? true
     }

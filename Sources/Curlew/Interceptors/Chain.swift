@@ -9,9 +9,9 @@ package import CurlewEngine
 /// then runs only if the engine reports a head or an end that an interceptor must see. The chain is an object, because
 /// each request takes a reference to it.
 final class Chain: Sendable {
-    let links: [any Interceptor]
-    /// The interceptors that can fold: all of them, if the chain folds.
-    private let folds: [any FoldableInterceptor]
+    let interceptors: [any Interceptor]
+    /// The interceptors that can fold: all of them, if the chain foldable.
+    private let foldable: [any FoldableInterceptor]
     private let canFold: Bool
     /// The union of the plain interests of the interceptors; nil if one of them has none.
     private let plainInterest: SharedInterest?
@@ -19,22 +19,22 @@ final class Chain: Sendable {
     private let noticesPlain: Bool
 
     /// Creates the chain of the built-in interceptors.
-    init(_ links: [any FoldableInterceptor]) {
+    init(_ interceptors: [any FoldableInterceptor]) {
         // The conversion of the whole array would look up the conformance of each link, which takes long.
-        self.links = links.map { $0 }
-        folds = links
+        self.interceptors = interceptors.map { $0 }
+        foldable = interceptors
         canFold = true
-        plainInterest = SharedInterest(ofPlainRequests: links)
-        noticesPlain = links.contains { $0.noticesPlain }
+        plainInterest = SharedInterest(ofPlainRequests: interceptors)
+        noticesPlain = interceptors.contains { $0.noticesPlain }
     }
 
     /// Creates a chain with interceptors of the user around the whole transfer and around each of its attempts.
     init(_ own: [any Interceptor], around chain: Chain) {
-        links = own.filter { $0.scope == .transfer } + chain.links + own.filter { $0.scope == .attempt }
-        folds = links.compactMap { $0 as? any FoldableInterceptor }
-        canFold = folds.count == links.count
-        plainInterest = canFold ? SharedInterest(ofPlainRequests: folds) : nil
-        noticesPlain = folds.contains { $0.noticesPlain }
+        interceptors = own.filter { $0.scope == .transfer } + chain.interceptors + own.filter { $0.scope == .attempt }
+        foldable = interceptors.compactMap { $0 as? any FoldableInterceptor }
+        canFold = foldable.count == interceptors.count
+        plainInterest = canFold ? SharedInterest(ofPlainRequests: foldable) : nil
+        noticesPlain = foldable.contains { $0.noticesPlain }
     }
 
     /// A request whose first attempt may start without the chain.
@@ -51,13 +51,13 @@ final class Chain: Sendable {
         guard canFold else { return nil }
         var interest = ChainInterest()
         var adapted: Request?
-        for index in folds.indices {
+        for index in foldable.indices {
             // A copy of a request counts a dozen references, so none is made unless a link has changed the request.
             let isFolded =
                 if let current = adapted {
-                    folds[index].fold(current, &interest, &adapted)
+                    foldable[index].fold(current, &interest, &adapted)
                 } else {
-                    folds[index].fold(request, &interest, &adapted)
+                    foldable[index].fold(request, &interest, &adapted)
                 }
             if !isFolded { return nil }
         }
@@ -65,9 +65,9 @@ final class Chain: Sendable {
     }
 
     /// Notifies the interceptors that the response to a folded request went past them.
-    func passed(_ request: Request) {
+    func bypassed(_ request: Request) {
         guard canFold, noticesPlain || !request.options.isPlain else { return }
-        for index in folds.indices { folds[index].passed(request) }
+        for index in foldable.indices { foldable[index].bypassed(request) }
     }
 }
 
@@ -83,7 +83,7 @@ package protocol FoldableInterceptor: Interceptor {
     /// or if the interceptor changes them.
     var plainInterest: ChainInterest? { get }
 
-    /// Whether ``passed(_:)`` has an effect for requests without options of their own; true by default.
+    /// Whether ``bypassed(_:)`` has an effect for requests without options of their own; true by default.
     var noticesPlain: Bool { get }
 
     /// Returns the heads and failures of the first attempt that the interceptor must see; nil when it must run from the
@@ -96,7 +96,7 @@ package protocol FoldableInterceptor: Interceptor {
     /// Called when a response to the request was final, so that the interceptor does not run; does nothing by default.
     ///
     /// It is called in the caller's task, or on the loop for a ``Transfer``: it must not wait or call code of the user.
-    func passed(_ request: Request)
+    func bypassed(_ request: Request)
 }
 
 extension FoldableInterceptor {
@@ -114,14 +114,14 @@ extension FoldableInterceptor {
 
     package func adapted(_ request: Request) -> Request? { nil }
 
-    package func passed(_ request: Request) {}
+    package func bypassed(_ request: Request) {}
 }
 
 extension SharedInterest {
     /// Creates the union of the plain interests of interceptors; nil if one of them has none.
-    fileprivate convenience init?(ofPlainRequests links: [any FoldableInterceptor]) {
+    fileprivate convenience init?(ofPlainRequests interceptors: [any FoldableInterceptor]) {
         var union = ChainInterest()
-        for link in links {
+        for link in interceptors {
             guard let interest = link.plainInterest else { return nil }
             union.formUnion(interest)
         }

@@ -33,8 +33,8 @@ extension Interception {
         ///   the request's body was sent before and can be read only once; `.interceptorFailed` when an interceptor
         ///   behind this one threw an error that is not a `NetworkError`.
         public func callAsFunction(_ request: Request) async throws(NetworkError) -> IncomingResponse {
-            guard index < chain.links.count else { return try await run.send(request) }
-            let interceptor = chain.links[index]
+            guard index < chain.interceptors.count else { return try await run.send(request) }
+            let interceptor = chain.interceptors[index]
             do {
                 let rest = Interception.Next(run, chain, at: index + 1)
                 return try await interceptor.intercept(request, context: run.context(for: request), next: rest)

@@ -207,7 +207,7 @@ extension RetryInterceptor: FoldableInterceptor {
     }
 
     /// Earns a share of a retry for a request that did not pass this interceptor.
-    package func passed(_ request: Request) {
+    package func bypassed(_ request: Request) {
         let share = if isOfSession, let own = request.options.retry { own.share } else { share }
         if let share { budget.earn(share, for: request.origin) }
     }

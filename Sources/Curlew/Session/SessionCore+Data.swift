@@ -19,12 +19,12 @@ extension SessionCore {
             return try await run(TransferRun(request, by: chain, on: self), continues: false)
         }
         await withTaskCancellationHandler {
-            _ = await withUnsafeContinuation { attempt.resumeAtAnswer($0, orHead: true) }
+            _ = await withUnsafeContinuation { attempt.resumeAtEnd($0, orHead: true) }
         } onCancel: {
             attempt.cancel()
         }
         if let response = plainResponse(of: attempt, to: adapted?.request ?? request, by: chain) { return response }
-        guard let outcome = await attempt.answer(orHead: true), outcome.isFinal else {
+        guard let outcome = await attempt.waitForEnd(orHead: true), outcome.isFinal else {
             return try await run(request, by: chain, continuing: attempt, adapted)
         }
         return try await response(of: attempt, to: adapted?.request ?? request, by: chain)
@@ -65,7 +65,7 @@ extension SessionCore {
         of attempt: EngineTransfer, to request: Request, by chain: Chain
     ) -> (Data, ResponseHead)? {
         guard recorder == nil, let (head, body) = attempt.takePlainResponse() else { return nil }
-        chain.passed(request)
+        chain.bypassed(request)
         return (Data(taking: body), ResponseHead(head, url: request.url))
     }
 
@@ -76,7 +76,7 @@ extension SessionCore {
     ) async throws(NetworkError) -> (Data, ResponseHead) {
         await waitForRecorders()
         guard let outcome = engine.outcome else { throw .headless(request) }
-        if outcome.failure == nil { chain.passed(request) }
+        if outcome.failure == nil { chain.bypassed(request) }
         let response = try await Attempt(request, engine, policy: policy(for: request)).collected(outcome)
         return (response.value, response.head)
     }
@@ -90,7 +90,7 @@ extension SessionCore {
         let attempt = Attempt(sent, engine, policy: policy(for: sent))
         let run = TransferRun(request, by: chain, continuing: attempt, on: self)
         if run.hasEndedBefore {
-            _ = await engine.ended()
+            _ = await engine.waitForEndUncancelled()
             return try await response(of: engine, to: sent, by: chain)
         }
         return try await self.run(run, continues: true)
@@ -100,7 +100,7 @@ extension SessionCore {
     @inline(never)
     private func run(_ run: TransferRun, continues: Bool) async throws(NetworkError) -> (Data, ResponseHead) {
         do throws(NetworkError) {
-            let response = try await run.executed(continues: continues)
+            let response = try await run.runForCaller(continues: continues)
             await waitForRecorders()
             return (response.value, response.head)
         } catch {

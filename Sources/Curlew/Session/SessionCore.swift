@@ -34,7 +34,7 @@ final class SessionCore: Sendable {
     private let defaultLimits: SharedLimits
     /// The same without a limit of the head, for event streams unless the session sets that limit.
     private let eventStreamLimits: SharedLimits
-    private let isHeadSet: Bool
+    private let setsHeadTimeout: Bool
     private let refusal: NetworkError?
 
     init(
@@ -77,7 +77,7 @@ final class SessionCore: Sendable {
         defaultLimits = SharedLimits(limits)
         limits.head = nil
         eventStreamLimits = SharedLimits(limits)
-        isHeadSet = configuration.timeouts.sets(.responseHead)
+        setsHeadTimeout = configuration.timeouts.sets(.responseHead)
         relay.attach(share.loop)
         do throws(NetworkError) {
             try configuration.validate()
@@ -280,7 +280,7 @@ extension SessionCore {
     }
 
     private func limits(of request: Request) -> SharedLimits {
-        let common = isHeadSet || !request.acceptsEventStream ? defaultLimits : eventStreamLimits
+        let common = setsHeadTimeout || !request.acceptsEventStream ? defaultLimits : eventStreamLimits
         return request.options.setsLimits ? ownLimits(of: request, common.values) : common
     }
 

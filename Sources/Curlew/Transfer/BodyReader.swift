@@ -109,7 +109,7 @@ final class BodyReader: Sendable {
         case .reading(let body):
             if let engine = body.carrier?.engine { error == nil ? engine.discardBody(byReader: true) : engine.cancel() }
         }
-        if case .transfer(let lifetime) = source { lifetime.run.readerHasEnded(with: error) }
+        if case .transfer(let lifetime) = source { lifetime.run.endReading(with: error) }
     }
 
     private func element() async throws(NetworkError) -> TransferElement? {

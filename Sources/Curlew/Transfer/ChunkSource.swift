@@ -13,7 +13,7 @@ protocol ChunkSource: AnyObject, Sendable {
 }
 
 /// A placeholder for a body that a reader has taken.
-final class GoneSource: ChunkSource {
+final class TakenSource: ChunkSource {
     var trailers: HeaderFields? { nil }
 
     func next() async throws -> ByteChunk? { nil }

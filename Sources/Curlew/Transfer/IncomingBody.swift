@@ -78,7 +78,7 @@ final class IncomingBody: Sendable {
     }
 
     /// Makes the body unreadable, because another body replaces it.
-    func forgo() { isTaken.withLock { $0 = true } }
+    func markTaken() { isTaken.withLock { $0 = true } }
 
     /// The decoding of an encoded body that an attempt delivers; nil for others.
     var decoding: BodyDecoding? {
@@ -96,7 +96,7 @@ final class IncomingBody: Sendable {
     }
 
     /// The attempt of the body, if no reader has touched the body; nil otherwise.
-    var untouched: Attempt? {
+    var unreadAttempt: Attempt? {
         guard case .wire(let attempt) = source, !isTaken.withLock({ $0 }), !attempt.engine.isStreamed else {
             return nil
         }
@@ -109,7 +109,7 @@ final class IncomingBody: Sendable {
     func collect(upTo limit: ByteCount?, of request: Request, from origin: Attempt?) async throws(NetworkError) -> Data
     {
         if let attempt = try claimCollecting(for: request) {
-            guard let outcome = await attempt.engine.answer() else { throw .headless(request) }
+            guard let outcome = await attempt.engine.waitForEnd() else { throw .headless(request) }
             return try await collected(by: attempt, outcome, limit, request).value
         }
         // A body that is in memory already needs only the caller's limit.
@@ -120,11 +120,11 @@ final class IncomingBody: Sendable {
 
     /// Returns the whole body and its trailers; a body that an attempt collects can still be collected by others.
     func copied(upTo limit: ByteCount?, of request: Request) async throws(NetworkError) -> (Data, HeaderFields) {
-        guard let attempt = untouched, attempt.engine.claimCollecting() else {
+        guard let attempt = unreadAttempt, attempt.engine.claimCollecting() else {
             return try await whole(upTo: limit, of: request)
         }
         // The attempt belongs to another transfer, which continues if this task is cancelled.
-        guard let outcome = await attempt.engine.sharedEnd() else { throw .cancelled(.receiving, request) }
+        guard let outcome = await attempt.engine.waitForSharedEnd() else { throw .cancelled(.receiving, request) }
         let response = try await collected(by: attempt, outcome, limit, request)
         return (response.value, response.trailers)
     }
@@ -174,7 +174,7 @@ final class IncomingBody: Sendable {
         } else {
             engine.cancel()
         }
-        _ = await engine.ended()
+        _ = await engine.waitForEndUncancelled()
     }
 
     /// Returns a function that reads the next received bytes and returns their number, or nil at the end of the body.
@@ -198,11 +198,11 @@ final class IncomingBody: Sendable {
     }
 
     private func readRest(of engine: EngineTransfer, _ next: () async -> Int?) async {
-        let patience = Task {
+        let timeout = Task {
             try await engine.loop.clock.waits.wait(for: Self.longestWait)
             engine.discardBody(byReader: true)
         }
-        defer { patience.cancel() }
+        defer { timeout.cancel() }
         var rest = 0
         while rest <= Self.maximumRest, let count = await next() { rest += count }
     }

@@ -88,7 +88,7 @@ public struct IncomingResponse: Sendable {
     /// The rest of the old body is not read, which closes its HTTP/1.1 connection; call ``discard()`` first to keep it.
     /// - Parameter body: The new decoded body.
     public func with(body: some Sequence<UInt8>) -> IncomingResponse {
-        self.body.forgo()
+        self.body.markTaken()
         attempt?.engine.discardBody()
         return IncomingResponse(head, IncomingBody(Data(body)), request, attempt)
     }
@@ -135,6 +135,6 @@ extension IncomingResponse {
 
     /// Returns the response without its body, which may hold the transfer.
     func withoutBody() -> IncomingResponse {
-        IncomingResponse(head, IncomingBody(GoneSource(), carrier: body.carrier), request, attempt)
+        IncomingResponse(head, IncomingBody(TakenSource(), carrier: body.carrier), request, attempt)
     }
 }

@@ -38,7 +38,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     /// The use of the body, which the first caller decides.
     enum Claim: Sendable { case none, value, stream }
 
-    private struct StepWaiter: Sendable {
+    private struct AttemptWaiter: Sendable {
         let attempt: UInt64
         let waiter: Waiter
         let endsWithHead: Bool
@@ -73,7 +73,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     /// Whether several readers may read the body, from a file.
     private var hasFile = false
     private var fileReaders = 0
-    private var steps: [StepWaiter] = []
+    private var attemptWaiters: [AttemptWaiter] = []
 
     /// Creates the machine of a transfer that has not started.
     ///
@@ -169,7 +169,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
 
     /// Returns whether the chain's `send` takes the attempt that was started before the chain; false at every later
     /// call.
-    mutating func takesFirst() -> Bool {
+    mutating func takeFirst() -> Bool {
         defer { hasFirst = false }
         return hasFirst
     }
@@ -209,20 +209,20 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
             if case .finished = phase { effects.resumed.append(waiter) } else { waiters.append(waiter) }
         case .awaitResponse(let waiter): readers.append(waiter)
         case .awaitHead(let id, let waiter):
-            steps.append(StepWaiter(attempt: id, waiter: waiter, endsWithHead: true))
+            attemptWaiters.append(AttemptWaiter(attempt: id, waiter: waiter, endsWithHead: true))
         case .awaitEnd(let id, let waiter):
-            steps.append(StepWaiter(attempt: id, waiter: waiter, endsWithHead: false))
+            attemptWaiters.append(AttemptWaiter(attempt: id, waiter: waiter, endsWithHead: false))
         case .leave(let id): leave(id, &effects)
         case .read:
             changeAll(.stream, &effects)
             // A step that waits for the end of a collected body must not keep the reader waiting.
-            resumeSteps(&effects) { !$0.endsWithHead }
+            resumeAttemptWaiters(&effects) { !$0.endsWithHead }
             start(&effects)
         case .head(let id, let isFinal):
-            resumeSteps(&effects) { $0.attempt == id && $0.endsWithHead }
+            resumeAttemptWaiters(&effects) { $0.attempt == id && $0.endsWithHead }
             head(of: id, isFinal, &effects)
         case .end(let id, let isFinal):
-            resumeSteps(&effects) { $0.attempt == id }
+            resumeAttemptWaiters(&effects) { $0.attempt == id }
             if latest?.id == id { hasLatestEnded = true } else { others.removeAll { $0.id == id } }
             end(of: id, isFinal, &effects)
         case .news: resumeReaders(&effects)
@@ -386,9 +386,9 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         if !readers.isEmpty { effects.resumed.append(contentsOf: readers.removeAll()) }
     }
 
-    private mutating func resumeSteps(_ effects: inout Effects, where matches: (StepWaiter) -> Bool) {
-        if steps.isEmpty { return }
-        for step in steps where matches(step) { effects.resumed.append(step.waiter) }
-        steps.removeAll(where: matches)
+    private mutating func resumeAttemptWaiters(_ effects: inout Effects, where matches: (AttemptWaiter) -> Bool) {
+        if attemptWaiters.isEmpty { return }
+        for step in attemptWaiters where matches(step) { effects.resumed.append(step.waiter) }
+        attemptWaiters.removeAll(where: matches)
     }
 }

@@ -17,13 +17,13 @@ extension TransferRun {
             first?.cancel()
             return on(.fail(closed))
         }
-        let starter = state.withLock { state in
+        let startPriority = state.withLock { state in
             state.hold = hold
-            return state.starter
+            return state.startPriority
         }
-        let task = Task(priority: starter) { await execute() }
+        let task = Task(priority: startPriority) { await execute() }
         let isCancelled = state.withLock { state in
-            if state.machine.finish == nil { state.chain = task }
+            if state.machine.finish == nil { state.chainTask = task }
             return state.machine.isCancelled || state.machine.isExpired
         }
         if isCancelled { task.cancel() }
@@ -40,7 +40,7 @@ extension TransferRun {
             let response = try await Interception.Next(self, chain)(request)
             // A chain that did not send the request does not need the attempt that was started before it.
             state.withLock { $0.takeFirst() }?.engine.cancel()
-            try await respond(ready(response))
+            try await respond(withBodyInMemory(response))
         } catch {
             await abandonAttempt()
             fail(error.with(duration: elapsed))
@@ -50,7 +50,7 @@ extension TransferRun {
     /// Runs the transfer for the calling task, in that task if possible, and returns the collected response.
     ///
     /// - Parameter continues: Whether the run continues an attempt that was started without it.
-    func executed(continues: Bool) async throws(NetworkError) -> Response<Data> {
+    func runForCaller(continues: Bool) async throws(NetworkError) -> Response<Data> {
         try checkStart()
         // The time limit must also stop the interceptors, and only a task of the transfer's own can be cancelled.
         let needsTask = session.totalTimeout(of: request) != nil
@@ -76,7 +76,7 @@ extension TransferRun {
 
     /// Returns the response with its body in memory, for any number of tasks, unless an attempt of this transfer
     /// delivers the body or a stream has claimed it.
-    private func ready(_ response: IncomingResponse) async throws(NetworkError) -> IncomingResponse {
+    private func withBodyInMemory(_ response: IncomingResponse) async throws(NetworkError) -> IncomingResponse {
         if isStreamed { return response }
         switch response.body.source {
         case .bytes: return response
@@ -93,7 +93,7 @@ extension TransferRun {
         guard let attempt = response.body.carrier ?? response.attempt, owns(attempt) else {
             return on(.respond(response, nil, hasEnded: true))
         }
-        while !respond(response, receivedBy: attempt) { _ = await attempt.engine.ended() }
+        while !respond(response, receivedBy: attempt) { _ = await attempt.engine.waitForEndUncancelled() }
     }
 
     func owns(_ attempt: Attempt) -> Bool { attempt.engine.plan.transfer == id }
@@ -102,7 +102,7 @@ extension TransferRun {
     private func abandonAttempt() async {
         guard let engine = state.withLock({ $0.machine.latest }) else { return }
         engine.discardBody()
-        _ = await engine.ended()
+        _ = await engine.waitForEndUncancelled()
     }
 
     private func fail(_ error: NetworkError) {
@@ -119,7 +119,7 @@ extension TransferRun {
         await waitForHead(of: attempt)
         if Task.isCancelled {
             attempt.engine.cancel()
-            _ = await attempt.engine.ended()
+            _ = await attempt.engine.waitForEndUncancelled()
         }
         switch attempt.engine.firstResult {
         case .head(let raw)?: return attempt.response(raw)
@@ -140,10 +140,12 @@ extension TransferRun {
     ///
     /// - Returns: The response, with a body in memory if interceptors have changed the body.
     func waitUntilCollected(_ response: IncomingResponse) async throws(NetworkError) -> IncomingResponse {
-        guard let attempt = response.body.untouched, owns(attempt) else { return try await ready(response) }
+        guard let attempt = response.body.unreadAttempt, owns(attempt) else {
+            return try await withBodyInMemory(response)
+        }
         await wait(for: attempt) { state, waiter in
             if state.machine.claim == .stream { return .isKnown }
-            let request = attempt.engine.endRequest
+            let request = attempt.engine.endStatus
             if case .isPending = request { _ = state.machine.on(.awaitEnd(attempt.id, waiter)) }
             return request
         }
@@ -157,7 +159,7 @@ extension TransferRun {
     ///
     /// - Parameter register: Registers the waiter under the lock of the run, unless there is nothing to wait for.
     private func wait(
-        for attempt: Attempt, _ register: (inout State, Waiter) -> EngineTransfer.ReportRequest
+        for attempt: Attempt, _ register: (inout State, Waiter) -> EngineTransfer.ReportStatus
     ) async {
         let isComplete = await withTaskCancellationHandler {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
@@ -171,7 +173,7 @@ extension TransferRun {
         } onCancel: {
             attempt.engine.cancel()
         }
-        if !isComplete { _ = await attempt.engine.ended() }
+        if !isComplete { _ = await attempt.engine.waitForEndUncancelled() }
     }
 
     /// Starts another attempt.
@@ -234,7 +236,7 @@ extension TransferRun {
             let left = total - elapsed
             guard left > .zero else { return on(.expire) }
             do { try await session.clock.wait(for: left) } catch { return }
-            _ = await state.withLock({ $0.machine.latest })?.ended()
+            _ = await state.withLock({ $0.machine.latest })?.waitForEndUncancelled()
         }
     }
 

@@ -44,7 +44,7 @@ extension TransferRun {
     /// A cancelled task cancels the transfer, and gets the resulting error.
     func nextOpening() async throws(NetworkError) -> Opening {
         while true {
-            let (element, seen) = state.withLock { ($0.takePreview(), $0.previews) }
+            let (element, seen) = state.withLock { ($0.takePreview(), $0.notifications) }
             if let element { return .element(element) }
             if let copy = download?.copy { return .response(copy) }
             if takeLateInformation() { continue }
@@ -54,7 +54,7 @@ extension TransferRun {
                 await withUnsafeContinuation { continuation in
                     let waiter = Waiter(continuation, id: id)
                     let isWaiting = state.withLock { state in
-                        guard state.previews == seen, !state.machine.hasResponse else { return false }
+                        guard state.notifications == seen, !state.machine.hasResponse else { return false }
                         _ = state.machine.on(.awaitResponse(waiter))
                         return true
                     }
@@ -99,13 +99,13 @@ extension TransferRun {
 
     /// Records that the reader of the stream stops before the end of the body, which cancels the transfer.
     func stopReading() {
-        readerHasEnded(with: .cancelled(.receiving, request))
+        endReading(with: .cancelled(.receiving, request))
         // A download's file may have other readers; do not cancel it.
         if download == nil { cancel() }
     }
 
     /// Records that a reader has ended, and the error that stopped the reader of the stream before the end of the body.
-    func readerHasEnded(with error: NetworkError?) {
+    func endReading(with error: NetworkError?) {
         state.withLock { state in
             if download != nil { state.machine.removeFileReader() } else if let error { state.readerError = error }
         }
@@ -121,23 +121,23 @@ extension TransferRun: TransferSink {
 
     func receivedNews(of transfer: EngineTransfer) {
         let consequences = state.withLock { state in
-            defer { state.previews += 1 }
+            defer { state.notifications += 1 }
             guard state.machine.claim == .stream, state.machine.latest === transfer else {
-                return take(.news, outcome: nil, &state)
+                return accept(.news, outcome: nil, &state)
             }
             let capacity = max(EngineTransfer.informationalKept - state.preview.count, 0)
             state.preview += transfer.takeInformation().prefix(capacity)
             if state.wantsProgress, let counters = transfer.takeProgressBeforeHead() {
                 state.setProgress(counters, of: transfer)
             }
-            return take(.news, outcome: nil, &state)
+            return accept(.news, outcome: nil, &state)
         }
-        follow(consequences) { $0.resume() }
+        carryOut(consequences) { $0.resume() }
     }
 
     func ended(_ transfer: EngineTransfer, _ outcome: EngineTransfer.Outcome) -> SmallList<Waiter> {
         var resumed = SmallList<Waiter>()
-        follow(take(.end(transfer.id, isFinal: outcome.isFinal), outcome: outcome)) { resumed.append($0) }
+        carryOut(accept(.end(transfer.id, isFinal: outcome.isFinal), outcome: outcome)) { resumed.append($0) }
         return resumed
     }
 }

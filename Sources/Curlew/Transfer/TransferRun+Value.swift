@@ -53,7 +53,7 @@ extension TransferRun {
             return try await first.collected(outcome)
         case .attempt(_, let response?)?:
             if let error = response.failure(outcome) { throw error }
-            guard let outcome, let attempt = response.body.untouched, attempt.engine.claimCollecting() else {
+            guard let outcome, let attempt = response.body.unreadAttempt, attempt.engine.claimCollecting() else {
                 return try response.inMemory()
             }
             var collected = try await attempt.collected(outcome)

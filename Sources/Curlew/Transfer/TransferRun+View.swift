@@ -57,7 +57,7 @@ extension TransferRun {
             let latest = state.machine.latest
             let snapshot = latest?.snapshot
             return View(
-                state: state.standing(snapshot?.state, isQueued: isQueued),
+                state: state.visibleState(snapshot?.state, isQueued: isQueued),
                 finish: state.machine.finish, outcome: state.outcome, latest: latest, first: state.first,
                 counters: snapshot?.counters,
                 cancellation: .cancelled(state.phase, request))
@@ -129,7 +129,7 @@ extension TransferRun.State {
     /// - Parameters:
     ///   - engine: The state of the current or last attempt.
     ///   - isQueued: Whether a download waits in its queue.
-    fileprivate func standing(_ engine: Lifecycle.State?, isQueued: Bool) -> Lifecycle.State {
+    fileprivate func visibleState(_ engine: Lifecycle.State?, isQueued: Bool) -> Lifecycle.State {
         switch machine.phase {
         case .idle: return .idle
         case .finished: return .finished

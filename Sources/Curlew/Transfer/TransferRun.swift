@@ -22,8 +22,8 @@ final class TransferRun: Sendable {
         var outcome: EngineTransfer.Outcome?
         /// The task that runs the chain, unless it is the caller's, and the priority of the task that started the
         /// transfer.
-        var chain: Task<Void, Never>?
-        var starter: TaskPriority?
+        var chainTask: Task<Void, Never>?
+        var startPriority: TaskPriority?
         /// Keeps the loop from being idle while the chain runs.
         var hold: LoopHold?
         var startedAt: UInt64 = 0
@@ -32,7 +32,7 @@ final class TransferRun: Sendable {
         /// The elements before the response for the reader of the stream, and the number of notifications to waiting
         /// readers.
         var preview: [TransferElement] = []
-        var previews = 0
+        var notifications = 0
         /// The rate of the bytes before the response.
         var meter = RateMeter()
         /// Whether the reader of the stream wants progress elements, and whether attempts report their progress.
@@ -51,7 +51,7 @@ final class TransferRun: Sendable {
         /// Whether no holder is left to read a response.
         var isDropped = false
         /// Whether the observers of the session know the end already.
-        var isEndTold = false
+        var isEndReported = false
     }
 
     let id: UInt64
@@ -75,7 +75,7 @@ final class TransferRun: Sendable {
         var attempt: Attempt?
         var machine: Machine
         do throws(NetworkError) {
-            request.body = try request.keptBody()
+            request.body = try request.bodyWithOwnDescriptor()
             let folded = download == nil ? chain.fold(request) : nil
             if let folded {
                 // A chain that runs from the start sees everything by itself.
@@ -125,17 +125,17 @@ final class TransferRun: Sendable {
         state.startedAt = startedAt == 0 ? session.loop.clock.now() : startedAt
         state.hold = attempt.engine.takeHold()
         self.state = Lock(state)
-        if !attempt.engine.attach(self) { self.state.withLock { $0.isEndTold = true } }
+        if !attempt.engine.attach(self) { self.state.withLock { $0.isEndReported = true } }
     }
 
     /// Whether the attempt that the run continues had ended before, and observers got that end as the end of the
     /// transfer.
-    var hasEndedBefore: Bool { state.withLock { $0.isEndTold && $0.machine.finish == nil } }
+    var hasEndedBefore: Bool { state.withLock { $0.isEndReported && $0.machine.finish == nil } }
 
     // MARK: Inputs of the machine
 
     /// Gives an input to the machine and carries out its effects.
-    func on(_ input: Machine.Input) { follow(take(input)) { $0.resume() } }
+    func on(_ input: Machine.Input) { carryOut(accept(input)) { $0.resume() } }
 
     /// The effects of an input, with what else is needed to carry them out.
     struct Consequences {
@@ -144,11 +144,11 @@ final class TransferRun: Sendable {
         let distributor: EventDistributor?
     }
 
-    func take(_ input: Machine.Input, outcome: EngineTransfer.Outcome? = nil) -> Consequences {
-        state.withLock { take(input, outcome: outcome, &$0) }
+    func accept(_ input: Machine.Input, outcome: EngineTransfer.Outcome? = nil) -> Consequences {
+        state.withLock { accept(input, outcome: outcome, &$0) }
     }
 
-    func take(
+    func accept(
         _ input: Machine.Input, outcome: EngineTransfer.Outcome?, _ state: inout State
     ) -> Consequences {
         let effects = state.machine.on(input)
@@ -171,21 +171,21 @@ final class TransferRun: Sendable {
     /// - Returns: False when the attempt is about to end; then the caller waits for the end and tries again.
     func respond(_ response: IncomingResponse, receivedBy attempt: Attempt) -> Bool {
         let consequences = state.withLock { state -> Consequences? in
-            switch attempt.engine.endRequest {
+            switch attempt.engine.endStatus {
             case .isEnding: nil
             case .isKnown:
-                take(.respond(response, attempt.engine, hasEnded: true), outcome: attempt.engine.outcome, &state)
-            case .isPending: take(.respond(response, attempt.engine, hasEnded: false), outcome: nil, &state)
+                accept(.respond(response, attempt.engine, hasEnded: true), outcome: attempt.engine.outcome, &state)
+            case .isPending: accept(.respond(response, attempt.engine, hasEnded: false), outcome: nil, &state)
             }
         }
         guard let consequences else { return false }
-        follow(consequences) { $0.resume() }
+        carryOut(consequences) { $0.resume() }
         if state.withLock({ $0.isDropped }) { forgetBody() }
         return true
     }
 
     /// Carries out effects without a lock: starts and cancellations, then events, then resumptions.
-    func follow(_ consequences: consuming Consequences, resume: (Waiter) -> Void) {
+    func carryOut(_ consequences: consuming Consequences, resume: (Waiter) -> Void) {
         let effects = consequences.effects
         if let engine = effects.start {
             if let distributor = consequences.distributor { engine.watch(distributor) }
@@ -196,31 +196,31 @@ final class TransferRun: Sendable {
             for other in effects.others { other.cancel() }
         }
         if effects.runsChain { runChain() }
-        if effects.cancelsChain { state.withLock { $0.chain }?.cancel() }
-        if effects.finishes { finished() }
+        if effects.cancelsChain { state.withLock { $0.chainTask }?.cancel() }
+        if effects.finishes { reportFinish() }
         effects.resumed.forEach(resume)
         effects.withdrawn?.resume(false)
         consequences.signal?.send()
     }
 
-    private func finished() {
-        let (holds, isEndTold, isUnused, isDropped, passed) = state.withLock { state in
+    private func reportFinish() {
+        let (holds, isEndReported, isUnused, isDropped, bypassed) = state.withLock { state in
             defer {
                 state.hold = nil
-                state.chain = nil
-                state.isEndTold = true
+                state.chainTask = nil
+                state.isEndReported = true
             }
-            var passed: Request?
+            var bypassed: Request?
             if case .attempt(_, nil) = state.machine.finish, state.outcome?.failure == nil {
-                passed = state.first?.request
+                bypassed = state.first?.request
             }
             return (
-                [state.hold, state.machine.latest?.takeHold()], state.isEndTold, state.machine.isUnused,
-                state.isDropped, passed
+                [state.hold, state.machine.latest?.takeHold()], state.isEndReported, state.machine.isUnused,
+                state.isDropped, bypassed
             )
         }
-        if let passed { chain.passed(passed) }
-        if !isEndTold { emitEnd(toSession: !isUnused) }
+        if let bypassed { chain.bypassed(bypassed) }
+        if !isEndReported { emitEnd(toSession: !isUnused) }
         if isDropped { forgetBody() }
         withExtendedLifetime(holds) {}
     }
@@ -287,7 +287,7 @@ final class TransferRun: Sendable {
     }
 
     /// Cancels the attempts of a transfer that continues with another attempt.
-    func dropAttempt() { for engine in state.withLock({ $0.engines }) { engine.cancel() } }
+    func cancelAttempts() { for engine in state.withLock({ $0.engines }) { engine.cancel() } }
 
     // MARK: Changes
 
@@ -303,10 +303,10 @@ final class TransferRun: Sendable {
     /// Wakes the tasks that wait for a change: a new element or response.
     func notify() {
         let consequences = state.withLock { state in
-            state.previews += 1
-            return take(.news, outcome: nil, &state)
+            state.notifications += 1
+            return accept(.news, outcome: nil, &state)
         }
-        follow(consequences) { $0.resume() }
+        carryOut(consequences) { $0.resume() }
     }
 
     var signal: Signal {
@@ -329,7 +329,7 @@ extension TransferRun.State {
 
     /// Removes and returns the attempt that was started before the chain, at the first call of the chain.
     mutating func takeFirst() -> Attempt? {
-        guard machine.takesFirst() else { return nil }
+        guard machine.takeFirst() else { return nil }
         defer { first = nil }
         return first
     }
@@ -344,7 +344,7 @@ extension TransferRun.State {
     fileprivate mutating func noteStart(by clock: LoopClock) {
         guard startedAt == 0, machine.hasStarted else { return }
         startedAt = clock.now()
-        starter = Task.currentPriority
+        startPriority = Task.currentPriority
     }
 
     fileprivate func apply(_ order: TransferRun.Machine.Order, to engine: EngineTransfer) {
@@ -364,7 +364,7 @@ extension Request {
     /// Returns the body with a duplicated file descriptor.
     ///
     /// The body may be sent again after the caller has closed its descriptor, whose number may then be another file's.
-    fileprivate func keptBody() throws(NetworkError) -> RequestBody {
+    fileprivate func bodyWithOwnDescriptor() throws(NetworkError) -> RequestBody {
         do throws(SourceFailure) { return try body.withOwnDescriptor() } catch { throw .unusableBody(error, self) }
     }
 }

@@ -93,7 +93,7 @@ package final class Deliveries {
     }
 
     /// Publishes a transfer's bytes and progress at `time`.
-    func deferProgress(of transfer: EngineTransfer, until time: UInt64) {
+    func deferPublishing(of transfer: EngineTransfer, until time: UInt64) {
         deferredUntil = min(deferredUntil, time)
         guard !transfer.loopState.isProgressDeferred else { return }
         transfer.loopState.isProgressDeferred = true

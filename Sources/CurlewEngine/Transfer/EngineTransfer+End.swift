@@ -25,7 +25,7 @@ extension EngineTransfer {
         let mayEnd = shared.withLock { shared in
             if onlyIfIdle && shared.lifecycle.state != .idle { return false }
             guard shared.lifecycle.on(.finish) else { return false }
-            if turn != nil { handAll(to: &shared, at: now) }
+            if turn != nil { moveReceived(to: &shared, at: now) }
             let end = Outcome(failure: failure, metrics: metrics, of: shared, plan.interest)
             shared.endsTransfer = end.endsTransfer
             if !end.isFinal, shared.isHeadFinal { shared.hold = loop.holdWhileClosing() }
@@ -60,8 +60,8 @@ extension EngineTransfer {
     }
 
     /// Copies the last bytes and counters of the loop into the locked half, and moves the collected body there.
-    private func handAll(to shared: inout LockedState, at now: UInt64) {
-        hand(to: &shared, at: now)
+    private func moveReceived(to shared: inout LockedState, at now: UInt64) {
+        copyReceived(to: &shared, at: now)
         guard let body = loopState.collected else { return }
         shared.body = body
         loopState.collected = nil
@@ -144,9 +144,9 @@ extension EngineTransfer.LockedState {
         outcome = end
         sink = nil
         callers.waiters = endWaiters.removeAll()
-        if let waiter = answerWaiter {
+        if let waiter = endOrHeadWaiter {
             callers.waiters.append(waiter)
-            answerWaiter = nil
+            endOrHeadWaiter = nil
         }
         if let reader, let step = takeStep(withProgress: readerWantsProgress) {
             callers.reader = (reader, step)

@@ -81,7 +81,7 @@ extension EngineTransfer {
         var (reportsHead, reportsNews) = (false, false)
         var leaver: Waiter?
         shared.withLock { shared in
-            hand(to: &shared, at: now)
+            copyReceived(to: &shared, at: now)
             if isProgressDue {
                 shared.isProgressDue = true
                 reportsNews = shared.isProgressWanted
@@ -95,7 +95,7 @@ extension EngineTransfer {
                 shared.reader = nil
                 wakes = (reader, step)
             }
-            if !shared.isHeadFinal, isForReader { swap(&leaver, &shared.answerWaiter) }
+            if !shared.isHeadFinal, isForReader { swap(&leaver, &shared.endOrHeadWaiter) }
             if let owner = shared.sink {
                 sink = owner
                 if isForReader, shared.head != nil, !shared.isHeadReported {
@@ -117,13 +117,13 @@ extension EngineTransfer {
         if loopState.isFlowPaused { applyPauses() }
         guard let deliveries = loopState.deliveries else { return }
         if isDeferred {
-            deliveries.deferProgress(of: self, until: loopState.lastProgress &+ loop.configuration.progressInterval)
+            deliveries.deferPublishing(of: self, until: loopState.lastProgress &+ loop.configuration.progressInterval)
         }
-        if let headDueAt { deliveries.deferProgress(of: self, until: headDueAt) }
+        if let headDueAt { deliveries.deferPublishing(of: self, until: headDueAt) }
     }
 
     /// Copies the bytes and counters of the loop into the locked half.
-    func hand(to shared: inout LockedState, at now: UInt64) {
+    func copyReceived(to shared: inout LockedState, at now: UInt64) {
         if let slab = loopState.slab, slab.used > loopState.slabStart {
             loopState.chunks.append(
                 Chunk(slab: slab, offset: loopState.slabStart, count: slab.used - loopState.slabStart))

@@ -10,9 +10,9 @@ extension EngineTransfer {
     ///
     /// - Parameter orHead: Whether a head that the chain must see also ends the wait, with the result nil; only one
     ///   task may wait in this way.
-    package nonisolated(nonsending) func answer(orHead: Bool = false) async -> Outcome? {
+    package nonisolated(nonsending) func waitForEnd(orHead: Bool = false) async -> Outcome? {
         await withTaskCancellationHandler {
-            _ = await withUnsafeContinuation { resumeAtAnswer($0, orHead: orHead) }
+            _ = await withUnsafeContinuation { resumeAtEnd($0, orHead: orHead) }
         } onCancel: {
             cancel()
         }
@@ -20,7 +20,7 @@ extension EngineTransfer {
         // The head arrived first, or the cancellation handler was already removed.
         if Task.isCancelled {
             cancel()
-            return await ended()
+            return await waitForEndUncancelled()
         }
         return nil
     }
@@ -28,18 +28,18 @@ extension EngineTransfer {
     /// Resumes a task at the end, or with `orHead` also at a head that the chain must see; at once if that is over.
     ///
     /// The task itself has to cancel the transfer when it is cancelled.
-    package func resumeAtAnswer(_ continuation: UnsafeContinuation<Bool, Never>, orHead: Bool) {
+    package func resumeAtEnd(_ continuation: UnsafeContinuation<Bool, Never>, orHead: Bool) {
         let waiter = Waiter(continuation)
         let isWaiting = shared.withLock { shared in
             if shared.outcome != nil || orHead && !shared.isHeadFinal { return false }
-            if orHead { shared.answerWaiter = waiter } else { shared.endWaiters.append(waiter) }
+            if orHead { shared.endOrHeadWaiter = waiter } else { shared.endWaiters.append(waiter) }
             return true
         }
         if !isWaiting { continuation.resume(returning: true) }
     }
 
     /// Waits for the end, even if the waiting task is cancelled.
-    package nonisolated(nonsending) func ended() async -> Outcome {
+    package nonisolated(nonsending) func waitForEndUncancelled() async -> Outcome {
         _ = await withUnsafeContinuation { continuation in
             let waiter = Waiter(continuation)
             let isWaiting = shared.withLock { shared in
@@ -56,7 +56,7 @@ extension EngineTransfer {
     /// Waits for the end of a transfer that another owner may still need; a cancelled task only stops waiting.
     ///
     /// - Returns: The outcome; nil when the task was cancelled first.
-    package func sharedEnd() async -> Outcome? {
+    package func waitForSharedEnd() async -> Outcome? {
         let id = Self.nextID()
         _ = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in

@@ -115,7 +115,7 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         var body = CollectedBody()
         var reader: UnsafeContinuation<Step, Never>?
         /// The task that waits for the end, or for a head that is not final.
-        var answerWaiter: Waiter?
+        var endOrHeadWaiter: Waiter?
         var endWaiters = SmallList<Waiter>()
         var sink: (any TransferSink)?
         /// Whether the sink gets the head also when it is final, and whether it got the head.

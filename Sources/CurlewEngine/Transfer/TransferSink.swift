@@ -67,17 +67,17 @@ extension EngineTransfer {
     }
 
     /// Whether the head or the end is known, or the sink gets it later.
-    package enum ReportRequest: Sendable {
+    package enum ReportStatus: Sendable {
         /// The head has arrived, or the outcome is visible.
         case isKnown
-        /// The transfer is about to end; `ended()` returns soon.
+        /// The transfer is about to end; `waitForEndUncancelled()` returns soon.
         case isEnding
         /// The sink gets the report later.
         case isPending
     }
 
     /// Requests a report of the head, also when it is final.
-    package func requestHead() -> ReportRequest {
+    package func requestHead() -> ReportStatus {
         shared.withLock { shared in
             if shared.head != nil { return .isKnown }
             shared.isHeadWanted = true
@@ -86,7 +86,7 @@ extension EngineTransfer {
     }
 
     /// Whether the end is known, or the sink gets it later.
-    package var endRequest: ReportRequest { shared.withLock { $0.end } }
+    package var endStatus: ReportStatus { shared.withLock { $0.end } }
 
     /// The first result of the transfer: its head, or the end of a transfer without a head or with a cancellation.
     package enum FirstResult: Sendable {
@@ -145,7 +145,7 @@ extension EngineTransfer {
 }
 
 extension EngineTransfer.LockedState {
-    fileprivate var end: EngineTransfer.ReportRequest {
+    fileprivate var end: EngineTransfer.ReportStatus {
         if outcome != nil { return .isKnown }
         return lifecycle.state == .finished ? .isEnding : .isPending
     }

@@ -13,7 +13,7 @@ struct EventTests {
         let diary = EventRecorder()
         transfer.watch(diary)
         transfer.start()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(diary.entries.allSatisfy { $0.transfer == transfer.id })
         #expect(diary.entries.map(\.at) == diary.entries.map(\.at).sorted())
         #expect(Set(diary.entries.map(\.thread)).count == 1)
@@ -99,7 +99,7 @@ struct EventTests {
             }
             transfer.watch(listener)
             transfer.start()
-            _ = await transfer.ended()
+            _ = await transfer.waitForEndUncancelled()
             let host = address == .v4 ? "127.0.0.1" : "[::1]"
             #expect(remote.current == "\(host):\(bench.server.port)")
         }
@@ -159,7 +159,7 @@ struct EventTests {
         await bench.share.loop.round()
         for transfer in [idle, queued, running] {
             transfer.cancel()
-            _ = await transfer.ended()
+            _ = await transfer.waitForEndUncancelled()
         }
         #expect(diary.words(of: idle) == ["ended cancelled"])
         #expect(diary.words(of: queued) == ["queued", "ended cancelled"])

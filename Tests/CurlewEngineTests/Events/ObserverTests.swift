@@ -37,7 +37,7 @@ struct ObserverTests {
         transfer.resume()
         await diary.wait(for: "resumed")
         gate.open()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         transfer.pause()
         transfer.resume()
         transfer.cancel()
@@ -60,7 +60,7 @@ struct ObserverTests {
         transfer.start()
         await diary.wait(for: "paused")
         transfer.resume()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(diary.words == ["queued", "paused", "resumed"] + whole.dropFirst())
         let cancelled = bench.transfer("/")
         let other = EventRecorder()
@@ -69,7 +69,7 @@ struct ObserverTests {
         cancelled.start()
         await bench.share.loop.round()
         cancelled.cancel()
-        _ = await cancelled.ended()
+        _ = await cancelled.waitForEndUncancelled()
         #expect(other.words == ["queued", "paused", "ended cancelled"])
     }
 
@@ -95,7 +95,7 @@ struct ObserverTests {
         door.signal()
         await diary.wait(for: "resolved")
         transfer.resume()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(diary.words.prefix(3) == ["queued", "paused", "resolved"])
         #expect(diary.words.filter { $0 != "paused" && $0 != "resumed" } == whole)
         #expect(diary.words.filter { $0 == "resumed" } == ["resumed"])
@@ -121,7 +121,7 @@ struct ObserverTests {
         transfer.watch(second)
         await bench.share.loop.round()
         gate.open()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(first.words == ["resumed"], "the second observer replaced the first")
         #expect(second.words == ["received 5", "ended"])
         let last = EventRecorder()
@@ -141,7 +141,7 @@ struct ObserverTests {
                 transfer.start()
                 group.addTask { transfer.watch(diary) }
                 if number.isMultiple(of: 3) { group.addTask { transfer.cancel() } }
-                group.addTask { _ = await transfer.ended() }
+                group.addTask { _ = await transfer.waitForEndUncancelled() }
             }
         }
         await bench.share.loop.round()
@@ -162,23 +162,23 @@ struct ObserverTests {
         #expect(!loop.isRunning, "an observer does not start the thread")
         let (first, second, third) = (bench.transfer("/"), bench.transfer("/"), bench.transfer("/"))
         first.start()
-        _ = await first.ended()
+        _ = await first.waitForEndUncancelled()
         #expect(all.words(of: first) == whole)
         let own = EventRecorder()
         second.watch(own)
         second.start()
-        _ = await second.ended()
+        _ = await second.waitForEndUncancelled()
         #expect(own.words == again)
         #expect(all.words(of: second) == again)
         loop.watch(nil)
         third.start()
-        _ = await third.ended()
+        _ = await third.waitForEndUncancelled()
         #expect(all.words(of: third) == [])
         let other = EventRecorder()
         loop.watch(other)
         let fourth = bench.transfer("/")
         fourth.start()
-        _ = await fourth.ended()
+        _ = await fourth.waitForEndUncancelled()
         #expect(other.words == again)
         #expect(all.words == whole + again)
     }
@@ -194,7 +194,7 @@ struct ObserverTests {
         bench.share.loop.watch(all)
         await bench.share.loop.round()
         gate.open()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(all.words == ["received 5", "ended"])
     }
 
@@ -211,7 +211,7 @@ struct ObserverTests {
         bench.share.loop.watch(nil)
         await bench.share.loop.round()
         gate.open()
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(all.words == whole.dropLast(2))
         #expect(own.words == ["received 5", "ended"])
     }
@@ -226,7 +226,7 @@ struct ObserverTests {
             observer = diary
             transfer.watch(diary)
             transfer.start()
-            _ = await transfer.ended()
+            _ = await transfer.waitForEndUncancelled()
         }
         #expect(await eventually { observer == nil })
         withExtendedLifetime(transfer) {}

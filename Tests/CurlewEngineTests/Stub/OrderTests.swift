@@ -106,7 +106,7 @@ struct OrderTests {
         }
         if order == .drop {
             bench = nil
-            if state == .paused { _ = await transfer.ended() }
+            if state == .paused { _ = await transfer.waitForEndUncancelled() }
         }
         await bench?.settle()
         #expect(transfer.snapshot.state == expected.state)
@@ -119,14 +119,14 @@ struct OrderTests {
             #expect(!transfer.hasFinished, "a paused transfer does not continue")
             transfer.resume()
         }
-        let outcome = await transfer.ended()
+        let outcome = await transfer.waitForEndUncancelled()
         #expect(end(of: outcome) == expected.end && outcome.failure?.phase == expected.phase)
         if expected.end == .success { #expect(transfer.takeBodyChunk()?.count == 5) }
         if state != .ended {
             let ends = recorder.words(of: transfer).filter { $0.hasPrefix("ended") }
             #expect(ends.count == 1, "\(recorder.words)")
         }
-        if let first { _ = await first.ended() }
+        if let first { _ = await first.waitForEndUncancelled() }
         #expect(await loop.idle())
         #expect(loop.holds.withLock { $0.count } == 0)
     }
@@ -141,7 +141,7 @@ struct OrderTests {
         for transfer in [first, transfer].compactMap({ $0 }) {
             loop.call { ($0 as? StubTransport)?.proceed(transfer) }
         }
-        #expect(await transfer.ended().failure == nil)
+        #expect(await transfer.waitForEndUncancelled().failure == nil)
         await loop.waitUntilExited()
     }
 
@@ -156,9 +156,9 @@ struct OrderTests {
         #expect(!transfer.hasFinished)
         let late = bench.transfer([.connect, .head(200), .end])
         late.start()
-        #expect(end(of: await late.ended()) == .closed, "a closing loop refuses new transfers")
+        #expect(end(of: await late.waitForEndUncancelled()) == .closed, "a closing loop refuses new transfers")
         await bench.advance(by: 1_000_000)
-        #expect(end(of: await transfer.ended()) == .closed)
+        #expect(end(of: await transfer.waitForEndUncancelled()) == .closed)
         await closed.value
     }
 }

@@ -77,7 +77,7 @@ struct StubLimitTests {
         await bench.advance(by: length - 1)
         #expect(!transfer.hasFinished)
         await bench.advance(by: 1)
-        let failure = await transfer.ended().failure
+        let failure = await transfer.waitForEndUncancelled().failure
         #expect(limit(of: failure) == expected.limit && failure?.phase == expected.phase, "\(failure as Any)")
         first?.cancel()
     }
@@ -93,7 +93,7 @@ struct StubLimitTests {
         await bench.settle()
         await bench.advance(by: 3600 * Self.second)
         guard limit != .total else {
-            #expect(self.limit(of: await transfer.ended().failure) == .total)
+            #expect(self.limit(of: await transfer.waitForEndUncancelled().failure) == .total)
             return
         }
         #expect(!transfer.hasFinished)
@@ -102,7 +102,7 @@ struct StubLimitTests {
         await bench.advance(by: 59 * Self.second)
         #expect(!transfer.hasFinished, "the limit starts again")
         await bench.proceed(transfer)
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(transfer.takeBodyChunk()?.count == 5)
     }
 
@@ -143,7 +143,7 @@ struct StubLimitTests {
             #expect(!transfer.hasFinished)
             await bench.proceed(transfer)
         }
-        _ = await transfer.ended()
+        _ = await transfer.waitForEndUncancelled()
         #expect(transfer.takeBodyChunk()?.count == 5)
     }
 
@@ -159,6 +159,6 @@ struct StubLimitTests {
         await bench.advance(by: 3600 * Self.second)
         #expect(queued.snapshot.state == .queued)
         await bench.proceed(first)
-        #expect(await queued.ended().failure == nil)
+        #expect(await queued.waitForEndUncancelled().failure == nil)
     }
 }

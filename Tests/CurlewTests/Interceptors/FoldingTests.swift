@@ -30,7 +30,7 @@ private struct TeapotInterceptor: FoldableInterceptor {
         return request
     }
 
-    func passed(_ request: Request) { counts.withLock { $0.passed += 1 } }
+    func bypassed(_ request: Request) { counts.withLock { $0.passed += 1 } }
 
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse
@@ -72,7 +72,7 @@ struct FoldingTests {
     }
 
     @Test(arguments: Taking.allCases, [RetryPolicy.never, .standard])
-    func builtInSeesItsStatusInEveryWay(_ way: Taking, _ retries: RetryPolicy) async throws {
+    func interceptorSeesItsStatusForEveryWayToRead(_ way: Taking, _ retries: RetryPolicy) async throws {
         let server = try MockServer { request in
             request.field("X-Brew") == "coffee" ? .text("coffee") : .text("short and stout").status(418)
         }
@@ -85,7 +85,7 @@ struct FoldingTests {
     }
 
     @Test(arguments: Taking.allCases, [false, true])
-    func otherResponsesPassWithoutTheChain(_ way: Taking, isEncoded: Bool) async throws {
+    func otherResponsesBypassTheChain(_ way: Taking, isEncoded: Bool) async throws {
         let text = String(repeating: "tea ", count: 1000)
         let wire = try Encoded.gzip(text)
         let server = try MockServer { _ in
@@ -119,7 +119,7 @@ struct FoldingTests {
     }
 
     @Test(arguments: [Taking.data, .value, .started, .bytes])
-    func failureRunsTheChainOfRetriesLate(_ way: Taking) async throws {
+    func failureOfAFoldedAttemptIsRetried(_ way: Taking) async throws {
         let isFirst = Lock(true)
         let server = try MockServer { _ in
             let isFirst = isFirst.withLock { isFirst in

@@ -34,7 +34,7 @@ struct WireTests {
         // A connection that is reset while libcurl still checks its connect may not have sent the request, so the
         // engine sends an idempotent request once more.
         var paths = bench.server.requests.map(\.path)
-        if end == .reset { paths = paths.reduce(into: []) { if $0.last != $1 { $0.append($1) } } }
+        if case .reset = end { paths = paths.reduce(into: []) { if $0.last != $1 { $0.append($1) } } }
         #expect(paths == (0..<head.utf8.count).map { "/\($0)" })
     }
 

@@ -54,7 +54,7 @@ struct KeptResponseTests {
         deinit { gate.open() }
     }
 
-    @Test func responseOfAnotherTransferEndsThisOne() async throws {
+    @Test func transferFinishesWithTheResponseOfAnotherTransfer() async throws {
         let server = try MockServer { _ in .text("shared") }
         let kept = Lock<IncomingResponse?>(nil)
         let session = Session(interceptors: [
@@ -72,7 +72,7 @@ struct KeptResponseTests {
         try await session.idle()
     }
 
-    @Test func collectedBodyIsNotStreamedAsAnEmptyOne() async throws {
+    @Test func streamOfACollectedBodyFails() async throws {
         let server = try MockServer { _ in .text("shared") }
         let kept = Lock<IncomingResponse?>(nil)
         let session = Session(interceptors: [

@@ -103,7 +103,7 @@ struct RunMachineTests {
         if let attempt = effects.cancel { words += ([attempt] + effects.others).map { "cancel \($0.id)" } }
         if effects.runsChain { words.append("run chain") }
         if effects.cancelsChain { words.append("cancel chain") }
-        if effects.finishes { words.append("tell end") }
+        if effects.finishes { words.append("report end") }
         effects.resumed.removeAll().forEach { words.append("resume \($0.id)") }
         if let waiter = effects.withdrawn { words.append("withdraw \(waiter.id)") }
         let phase =
@@ -120,7 +120,7 @@ struct RunMachineTests {
         return (words + ["→ \(phase)"]).joined(separator: ", ")
     }
 
-    @Test func readerOfAFileLeavesWithoutTheOthers() {
+    @Test func cancelledFileReaderDoesNotResumeTheOthers() {
         var machine = StubMachine(nil, startsChain: false, priority: 0)
         machine.claimFile()
         _ = machine.on(.start(detaches: false))
@@ -131,7 +131,7 @@ struct RunMachineTests {
         #expect(!machine.isCancelled)
     }
 
-    @Test func waitingTaskLeavesTheReadersOfAFile() {
+    @Test func cancelledWaitKeepsATransferWithFileReaders() {
         var machine = StubMachine(nil, startsChain: false, priority: 0)
         machine.claimFile()
         machine.addFileReader()
@@ -143,7 +143,7 @@ struct RunMachineTests {
         #expect(words(machine, machine.on(.leave(8))) == "cancel chain, → awake")
     }
 
-    @Test func ordersReachEveryAttemptThatHasNotEnded() {
+    @Test func commandsReachEveryAttemptThatHasNotEnded() {
         var machine = Scene.awakeWithTwoAttempts.machine
         _ = machine.on(.respond("r", StubAttempt(id: 1), hasEnded: false))
         #expect(words(machine, machine.on(.pause)) == "pause 1, pause 3, → responded")
@@ -165,7 +165,7 @@ struct RunMachineTests {
         #expect(words(machine, machine.on(.sent(StubAttempt(id: 6)))) == "pause 6, start 6, cancel 6, → responded")
     }
 
-    @Test func attemptsOfOneTimeHaveDifferentNumbers() {
+    @Test func simultaneousAttemptsHaveDifferentNumbers() {
         var machine = StubMachine(nil, startsChain: false, priority: 0)
         _ = machine.on(.start(detaches: false))
         #expect([machine.reserveOrdinal(), machine.reserveOrdinal()] == [1, 2])

@@ -88,7 +88,7 @@ struct RunRaceTests {
         #expect(server.requestCount == 2)
     }
 
-    @Test func lateReaderEndsTheWaitOfRetriesForTheBody() async throws {
+    @Test func streamReaderEndsTheWaitOfRetries() async throws {
         let (gate, headArrived) = (Gate(), Gate())
         let server = try MockServer { _ in .text("streamed").fault(.stall(gate), at: .body(2)) }
         let transfer = sessionWithRetries(headArrived).transfer(Request(server.url("/"))).start()
@@ -307,7 +307,7 @@ struct RunRaceTests {
         #expect(kinds == ["state", "metrics 8", "finished"])
     }
 
-    @Test func viewsOfADownloadDoNotBlockItsPauses() async throws {
+    @Test func stateOfADownloadCanBeReadWhileItIsPaused() async throws {
         let folder = try Folder()
         let gate = Gate()
         let server = try MockServer { _ in
@@ -330,7 +330,7 @@ struct RunRaceTests {
         #expect(try await transfer.value.bytes == 1 << 20)
     }
 
-    @Test func unusedTransferIsNoEventOfItsSession() async throws {
+    @Test func unusedTransferSendsNoSessionEvent() async throws {
         let server = try MockServer { _ in .text("used") }
         let session = Session()
         let events = session.events

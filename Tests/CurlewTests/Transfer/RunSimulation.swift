@@ -146,7 +146,7 @@ struct RunSimulation {
     private mutating func send() {
         sends += 1
         let attempt: StubAttempt
-        if machine.takesFirst() {
+        if machine.takeFirst() {
             attempt = machine.latest ?? StubAttempt(id: 0)
         } else if isChainCancelled {
             chain = .ended

@@ -9,8 +9,8 @@ enum RunTable {
         idle · pause: pause 1, → idle
         idle · resume: resume 1, → idle
         idle · prioritise: prioritise 1, → idle
-        idle · cancel: tell end, → cancelled
-        idle · drop: tell end, → cancelled
+        idle · cancel: report end, → cancelled
+        idle · drop: report end, → cancelled
         idle · read: stream 1, start 1, → folded
         idle · sent: start 2, → idle
         idlePaused · start: pause 1, start 1, → folded
@@ -18,8 +18,8 @@ enum RunTable {
         idlePaused · pause: pause 1, → idle
         idlePaused · resume: resume 1, → idle
         idlePaused · prioritise: prioritise 1, → idle
-        idlePaused · cancel: tell end, → cancelled
-        idlePaused · drop: tell end, → cancelled
+        idlePaused · cancel: report end, → cancelled
+        idlePaused · drop: report end, → cancelled
         idlePaused · read: pause 1, stream 1, start 1, → folded
         idlePaused · sent: pause 2, start 2, → idle
         besideChain · start: start 1, run chain, → awake
@@ -27,8 +27,8 @@ enum RunTable {
         besideChain · pause: pause 1, → idle
         besideChain · resume: resume 1, → idle
         besideChain · prioritise: prioritise 1, → idle
-        besideChain · cancel: tell end, → cancelled
-        besideChain · drop: tell end, → cancelled
+        besideChain · cancel: report end, → cancelled
+        besideChain · drop: report end, → cancelled
         besideChain · read: stream 1, start 1, run chain, → awake
         besideChain · sent: start 2, → idle
         folded · pause: pause 1, → folded
@@ -38,7 +38,7 @@ enum RunTable {
         folded · drop: cancel 1, → folded
         folded · read: stream 1, → folded
         folded · head not final: run chain, → awake
-        folded · end final: tell end, → finished with attempt
+        folded · end final: report end, → finished with attempt
         folded · end not final: run chain, → awake
         folded · sent: start 2, → folded
         foldedWithWaiter · pause: pause 1, → folded
@@ -49,7 +49,7 @@ enum RunTable {
         foldedWithWaiter · leave: cancel 1, → folded
         foldedWithWaiter · read: stream 1, → folded
         foldedWithWaiter · head not final: run chain, → awake
-        foldedWithWaiter · end final: tell end, resume 9, → finished with attempt
+        foldedWithWaiter · end final: report end, resume 9, → finished with attempt
         foldedWithWaiter · end not final: run chain, → awake
         foldedWithWaiter · sent: start 2, → folded
         foldedWithTwo · pause: pause 1, → folded
@@ -60,7 +60,7 @@ enum RunTable {
         foldedWithTwo · leave: withdraw 9, → folded
         foldedWithTwo · read: stream 1, → folded
         foldedWithTwo · head not final: run chain, → awake
-        foldedWithTwo · end final: tell end, resume 9, resume 6, → finished with attempt
+        foldedWithTwo · end final: report end, resume 9, resume 6, → finished with attempt
         foldedWithTwo · end not final: run chain, → awake
         foldedWithTwo · sent: start 2, → folded
         foldedDetached · pause: pause 1, → folded
@@ -70,7 +70,7 @@ enum RunTable {
         foldedDetached · leave: withdraw 9, → folded
         foldedDetached · read: stream 1, → folded
         foldedDetached · head not final: run chain, → awake
-        foldedDetached · end final: tell end, resume 9, → finished with attempt
+        foldedDetached · end final: report end, resume 9, → finished with attempt
         foldedDetached · end not final: run chain, → awake
         foldedDetached · sent: start 2, → folded
         foldedStream · pause: pause 1, → folded
@@ -82,7 +82,7 @@ enum RunTable {
         foldedStream · read: stream 1, → folded
         foldedStream · head final: resume 9, → responded
         foldedStream · head not final: run chain, → awake
-        foldedStream · end final: tell end, resume 9, → finished with attempt
+        foldedStream · end final: report end, resume 9, → finished with attempt
         foldedStream · end not final: run chain, → awake
         foldedStream · news: resume 9, → folded
         foldedStream · sent: stream 2, start 2, → folded
@@ -92,8 +92,8 @@ enum RunTable {
         foldedCancelled · cancel: cancel 1, → folded
         foldedCancelled · drop: cancel 1, → folded
         foldedCancelled · read: stream 1, → folded
-        foldedCancelled · end final: tell end, → finished with attempt
-        foldedCancelled · end not final: tell end, → cancelled
+        foldedCancelled · end final: report end, → finished with attempt
+        foldedCancelled · end not final: report end, → cancelled
         foldedCancelled · sent: start 2, → folded
         awake · pause: pause 1, → awake
         awake · resume: resume 1, → awake
@@ -103,9 +103,9 @@ enum RunTable {
         awake · read: stream 1, → awake
         awake · sent: start 2, → awake
         awake · respond running: → responded
-        awake · respond ended: tell end, → finished with attempt
-        awake · respond made: tell end, → finished with made
-        awake · fail: tell end, → failed
+        awake · respond ended: report end, → finished with attempt
+        awake · respond made: report end, → finished with made
+        awake · fail: report end, → failed
         awake · expire: cancel chain, → awake
         awakePaused · pause: pause 1, → awake
         awakePaused · resume: resume 1, → awake
@@ -115,9 +115,9 @@ enum RunTable {
         awakePaused · read: stream 1, → awake
         awakePaused · sent: pause 2, start 2, → awake
         awakePaused · respond running: → responded
-        awakePaused · respond ended: tell end, → finished with attempt
-        awakePaused · respond made: tell end, → finished with made
-        awakePaused · fail: tell end, → failed
+        awakePaused · respond ended: report end, → finished with attempt
+        awakePaused · respond made: report end, → finished with made
+        awakePaused · fail: report end, → failed
         awakePaused · expire: cancel chain, → awake
         awakeSending · pause: pause 1, → awake
         awakeSending · resume: resume 1, → awake
@@ -131,9 +131,9 @@ enum RunTable {
         awakeSending · end not final: resume 8, → awake
         awakeSending · sent: start 2, → awake
         awakeSending · respond running: → responded
-        awakeSending · respond ended: tell end, → finished with attempt
-        awakeSending · respond made: tell end, → finished with made
-        awakeSending · fail: tell end, → failed
+        awakeSending · respond ended: report end, → finished with attempt
+        awakeSending · respond made: report end, → finished with made
+        awakeSending · fail: report end, → failed
         awakeSending · expire: cancel chain, → awake
         awakeAwaitingEnd · pause: pause 1, → awake
         awakeAwaitingEnd · resume: resume 1, → awake
@@ -143,9 +143,9 @@ enum RunTable {
         awakeAwaitingEnd · read: stream 1, resume 8, → awake
         awakeAwaitingEnd · sent: start 2, → awake
         awakeAwaitingEnd · respond running: → responded
-        awakeAwaitingEnd · respond ended: tell end, → finished with attempt
-        awakeAwaitingEnd · respond made: tell end, → finished with made
-        awakeAwaitingEnd · fail: tell end, → failed
+        awakeAwaitingEnd · respond ended: report end, → finished with attempt
+        awakeAwaitingEnd · respond made: report end, → finished with made
+        awakeAwaitingEnd · fail: report end, → failed
         awakeAwaitingEnd · expire: cancel chain, → awake
         awakeAwaitingEnd · end final: resume 8, → awake
         awakeAwaitingEnd · end not final: resume 8, → awake
@@ -158,9 +158,9 @@ enum RunTable {
         awakeWithWaiter · read: stream 1, → awake
         awakeWithWaiter · sent: start 2, → awake
         awakeWithWaiter · respond running: → responded
-        awakeWithWaiter · respond ended: tell end, resume 9, → finished with attempt
-        awakeWithWaiter · respond made: tell end, resume 9, → finished with made
-        awakeWithWaiter · fail: tell end, resume 9, → failed
+        awakeWithWaiter · respond ended: report end, resume 9, → finished with attempt
+        awakeWithWaiter · respond made: report end, resume 9, → finished with made
+        awakeWithWaiter · fail: report end, resume 9, → failed
         awakeWithWaiter · expire: cancel chain, → awake
         awakeCancelled · pause: pause 1, → awake
         awakeCancelled · resume: resume 1, → awake
@@ -170,9 +170,9 @@ enum RunTable {
         awakeCancelled · read: stream 1, → awake
         awakeCancelled · sent: start 2, cancel 2, → awake
         awakeCancelled · respond running: cancel 1, → responded
-        awakeCancelled · respond ended: tell end, → finished with attempt
-        awakeCancelled · respond made: tell end, → finished with made
-        awakeCancelled · fail: tell end, → failed
+        awakeCancelled · respond ended: report end, → finished with attempt
+        awakeCancelled · respond made: report end, → finished with made
+        awakeCancelled · fail: report end, → failed
         awakeCancelled · expire: cancel chain, → awake
         responded · pause: pause 1, → responded
         responded · resume: resume 1, → responded
@@ -180,8 +180,8 @@ enum RunTable {
         responded · cancel: cancel 1, → responded
         responded · drop: cancel 1, → responded
         responded · read: stream 1, → responded
-        responded · end final: tell end, → finished with attempt
-        responded · end not final: tell end, → finished with attempt
+        responded · end final: report end, → finished with attempt
+        responded · end not final: report end, → finished with attempt
         responded · sent: start 2, → responded
         respondedWithWaiter · pause: pause 1, → responded
         respondedWithWaiter · resume: resume 1, → responded
@@ -190,8 +190,8 @@ enum RunTable {
         respondedWithWaiter · drop: cancel 1, → responded
         respondedWithWaiter · leave: cancel 1, → responded
         respondedWithWaiter · read: stream 1, → responded
-        respondedWithWaiter · end final: tell end, resume 9, → finished with attempt
-        respondedWithWaiter · end not final: tell end, resume 9, → finished with attempt
+        respondedWithWaiter · end final: report end, resume 9, → finished with attempt
+        respondedWithWaiter · end not final: report end, resume 9, → finished with attempt
         respondedWithWaiter · sent: start 2, → responded
         respondedStream · pause: pause 1, → responded
         respondedStream · resume: resume 1, → responded
@@ -199,15 +199,15 @@ enum RunTable {
         respondedStream · cancel: cancel 1, → responded
         respondedStream · drop: cancel 1, → responded
         respondedStream · read: stream 1, → responded
-        respondedStream · end final: tell end, → finished with attempt
-        respondedStream · end not final: tell end, → finished with attempt
+        respondedStream · end final: report end, → finished with attempt
+        respondedStream · end not final: report end, → finished with attempt
         respondedStream · sent: stream 2, start 2, → responded
         finished · awaitFinish: resume 7, → finished with attempt
         finished · sent: start 2, → finished with attempt
-        refused · start: tell end, → failed
-        refused · detach: tell end, → failed
+        refused · start: report end, → failed
+        refused · detach: report end, → failed
         refused · awaitFinish: resume 7, → failed
-        refused · read: tell end, → failed
+        refused · read: report end, → failed
         refused · sent: start 2, → failed
         awakeWithTwoAttempts · pause: pause 3, pause 1, → awake
         awakeWithTwoAttempts · resume: resume 3, resume 1, → awake
@@ -217,9 +217,9 @@ enum RunTable {
         awakeWithTwoAttempts · read: stream 3, stream 1, → awake
         awakeWithTwoAttempts · sent: start 2, → awake
         awakeWithTwoAttempts · respond running: → responded
-        awakeWithTwoAttempts · respond ended: tell end, → finished with attempt
-        awakeWithTwoAttempts · respond made: tell end, → finished with made
-        awakeWithTwoAttempts · fail: tell end, → failed
+        awakeWithTwoAttempts · respond ended: report end, → finished with attempt
+        awakeWithTwoAttempts · respond made: report end, → finished with made
+        awakeWithTwoAttempts · fail: report end, → failed
         awakeWithTwoAttempts · expire: cancel chain, → awake
         """
 }
