@@ -23,7 +23,7 @@ extension SessionCore {
         } onCancel: {
             attempt.cancel()
         }
-        if let response = plainResponse(of: attempt, to: adapted?.request ?? request, by: chain) { return response }
+        if let response = plainResponse(of: attempt, to: request, adapted, by: chain) { return response }
         guard let outcome = await attempt.waitForEnd(orHead: true), outcome.isFinal else {
             return try await run(request, by: chain, continuing: attempt, adapted)
         }
@@ -62,11 +62,12 @@ extension SessionCore {
     /// Returns a response that needs neither decoding nor a wait for recorders; nil for all other ends.
     @inline(never)
     private func plainResponse(
-        of attempt: EngineTransfer, to request: Request, by chain: Chain
+        of attempt: EngineTransfer, to request: Request, _ adapted: AdaptedRequest?, by chain: Chain
     ) -> (Data, ResponseHead)? {
         guard recorder == nil, let (head, body) = attempt.takePlainResponse() else { return nil }
-        chain.bypassed(request)
-        return (Data(taking: body), ResponseHead(head, url: request.url))
+        // A copy of a request counts a dozen references.
+        if let adapted { chain.bypassed(adapted.request) } else { chain.bypassed(request) }
+        return (Data(taking: body), ResponseHead(head, url: adapted?.request.url ?? request.url))
     }
 
     /// Returns the response of an attempt whose end is final.

@@ -33,8 +33,8 @@ package struct Waiter: Sendable, Identifiable {
     private let continuation: UnsafeContinuation<Bool, Never>
     /// The thread on which the task began to wait.
     ///
-    /// For a task that prefers the loop as its executor it is the loop's thread. The runtime could tell the executor, but
-    /// only under the lock that it holds during cancellation handlers, which may wait for any lock of the caller.
+    /// For a task that prefers the loop as its executor it is the loop's thread. The runtime could tell the executor,
+    /// but only under the lock that it holds during cancellation handlers, which may wait for any lock of the caller.
     private let thread = pthread_self()
 
     package init(_ continuation: UnsafeContinuation<Bool, Never>, id: UInt64 = 0) {
