@@ -39,9 +39,9 @@ extension SessionCore {
 
     /// Starts the first attempt of a request without the chain.
     ///
-    /// - Returns: The attempt, and the request that it sends if interceptors have changed the request. Nil when the task
-    ///   is cancelled, the chain must run from the start, the request is invalid, or its body needs a duplicated file
-    ///   descriptor. The caller then creates a `TransferRun`, which reports any error.
+    /// - Returns: The attempt, and the request that it sends if interceptors have changed the request. Nil when the
+    ///   task is cancelled, the chain must run from the start, the request is invalid, or its body needs a duplicated
+    ///   file descriptor. The caller then creates a `TransferRun`, which reports any error.
     @inline(never)
     private func startFolded(_ request: Request, by chain: Chain) -> (EngineTransfer, AdaptedRequest?)? {
         guard !Task.isCancelled, !request.body.needsOwnDescriptor, let folded = chain.fold(request) else { return nil }
