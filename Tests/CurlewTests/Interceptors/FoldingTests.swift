@@ -45,6 +45,30 @@ private struct TeapotInterceptor: FoldableInterceptor {
     }
 }
 
+/// A built-in interceptor that adds a mark to a field, and cannot fold for a request with four marks.
+private struct MarkingInterceptor: FoldableInterceptor {
+    let mark: String
+
+    func interest(in request: Request) -> ChainInterest? {
+        guard (request.fields["X-Marks"] ?? "").count < 4 else { return nil }
+        var interest = ChainInterest()
+        interest.failures = true
+        return interest
+    }
+
+    func adapted(_ request: Request) -> Request? {
+        var request = request
+        request.fields["X-Marks"] = (request.fields["X-Marks"] ?? "") + mark
+        return request
+    }
+
+    func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
+    {
+        try await next(adapted(request) ?? request)
+    }
+}
+
 /// A built-in interceptor that responds by itself to a 418.
 private struct SubstituteInterceptor: FoldableInterceptor {
     func interest(in request: Request) -> ChainInterest? {
@@ -132,6 +156,15 @@ struct FoldingTests {
         let session = session(teapot) { $0.retry = RetryPolicy(limit: 1, backoff: .none) }
         #expect(try await way(Request(server.url("/")), by: session).body == Data("tea".utf8))
         #expect(server.requestCount == 2 && teapot.passed == 0)
+    }
+
+    /// Each interceptor sees the request as the interceptors before it have changed it, as in `intercept`.
+    @Test func changesOfInterceptorsAddUp() throws {
+        let chain = Chain([MarkingInterceptor(mark: "a"), MarkingInterceptor(mark: "b")])
+        let folded = try #require(chain.fold("http://example.test/"))
+        #expect(folded.request?.fields["X-Marks"] == "ab")
+        #expect(folded.interest.values.failures)
+        #expect(chain.fold(Request("http://example.test/", fields: ["X-Marks": "aba"])) == nil)
     }
 
     /// A chain that responds by itself does not leave the attempt running that was started before it.
