@@ -187,6 +187,7 @@ extension CurlTransport {
         transfer.sendPauseEvent()
         let origin = url.origin
         takeSlot(transfer, at: origin)
+        assert(transfer.loopState.collected == nil, "the memory of a collected body would leak")
         if collects { transfer.loopState.collected = CollectedBody() }
         if !origin.needsLookUp || resolveAddresses(transfer, origin) { launch(transfer, url) }
         return true

@@ -135,8 +135,15 @@ package final class Deliveries {
         }
     }
 
-    /// Forgets the transfers with unpublished bytes, after the last one has ended.
-    func clear() { dirty = [] }
+    /// Forgets all transfers, after the last one has ended.
+    ///
+    /// The loop owns this object, and each transfer holds the loop, so that a transfer left here would keep the loop.
+    func clear() {
+        dirty = []
+        deferredProgress = []
+        pausedForTurn = []
+        deferredUntil = Monotonic.never
+    }
 
     // MARK: Ends
 

@@ -227,6 +227,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         var rounds = 0
         var activity = LoopActivity()
         var turnStart = clock.now()
+        transport.beginTurn(now: turnStart)
         while true {
             if batch.isEmpty { takeInbox(into: &batch) }
             if executeAll(&batch, transport) { isStopping = true }

@@ -106,6 +106,22 @@ struct StubLimitTests {
         #expect(transfer.takeBodyChunk()?.count == 5)
     }
 
+    /// A loop ends although the report of a progress is not due when its last transfer ends.
+    @Test func deferredProgressDoesNotKeepTheLoop() async {
+        weak var loop: EventLoop?
+        do {
+            let bench = StubBench()
+            loop = bench.loop
+            let transfer = bench.transfer([.connect, .head(200), .body(5), .stall, .body(5), .end])
+            transfer.reportProgress()
+            transfer.start()
+            await bench.settle()
+            await bench.proceed(transfer)
+            #expect(await transfer.waitForEndUncancelled().failure == nil)
+        }
+        while loop != nil { await Task.yield() }
+    }
+
     @Test func slowReaderCausesNoIdleTimeout() async throws {
         var configuration = EngineConfiguration()
         configuration.highWater = 1000
