@@ -112,14 +112,15 @@ package final class CurlTransport: Transport {
         var running: CInt = 0
         curl_multi_socket_action(domain.multi, descriptor, action, &running)
         guard deliveries.progress == progress else { return sockets.moved(descriptor) }
-        if action == CURL_CSELECT_OUT { return sockets.recordFutileWrite(descriptor, now: now) }
+        if action == CURL_CSELECT_OUT { return sockets.recordFutileWrite(descriptor, now: realTime(at: now)) }
         sockets.moved(descriptor)
     }
 
     /// Handles due timers, ended transfers, arrived bytes and passed limits, in this order.
     package func advance(now: UInt64) {
         wantsTurn = false
-        for number in domains.indices where isTimerDue(number, now) { domains[number]?.fireIfDue(now: now) }
+        let realTime = realTime(at: now)
+        for number in domains.indices where isTimerDue(number, realTime) { domains[number]?.fireIfDue(now: realTime) }
         if !connecting.isEmpty { connecting.removeAll { !$0.keepConnecting() } }
         collectEnded()
         deliveries.flush(now) { transfer in
@@ -129,9 +130,12 @@ package final class CurlTransport: Transport {
         if now >= firstRetryAt { endRetryPauses(now) }
         if !grownOrigins.isEmpty { admitToGrownOrigins() }
         if now >= sweepAt { sweep(now) }
-        if now >= sockets.rearmAt { sockets.rearm(now) }
+        if realTime >= sockets.rearmAt { sockets.rearm(realTime) }
         if now >= sockets.expireAt { sockets.expire() }
     }
+
+    /// The time of the system in a turn: timers of libcurl and sockets keep that time also beside a stub of the clock.
+    private func realTime(at now: UInt64) -> UInt64 { loop.clock.stub == nil ? now : Monotonic.now() }
 
     // Loops over domains use their numbers, because a loop over the array counts a reference to each domain.
 
@@ -166,9 +170,11 @@ package final class CurlTransport: Transport {
 
     package var deadline: UInt64 {
         if wantsTurn { return 0 }
-        var first = min(sweepAt, releaseAt, firstRetryAt, sockets.rearmAt, sockets.expireAt)
-        for number in domains.indices { if let domain = domains[number] { first = min(first, domain.deadline) } }
-        return first
+        let first = min(sweepAt, releaseAt, firstRetryAt, sockets.expireAt)
+        var real = sockets.rearmAt
+        for number in domains.indices { if let domain = domains[number] { real = min(real, domain.deadline) } }
+        if loop.clock.stub == nil { return min(first, real) }
+        return real <= Monotonic.now() ? 0 : first
     }
 
     package var isIdle: Bool { inUse.isEmpty && waiting.isEmpty && resolving.isEmpty }

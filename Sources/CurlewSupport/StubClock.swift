@@ -3,7 +3,7 @@
 
 /// A clock for tests that stands still until a test advances it.
 ///
-/// A loop with this clock sleeps without a time limit, and turns when the time advances. libcurl keeps its own time.
+/// A loop with this clock turns when the time advances, and every 5 ms of real time, which libcurl's timers keep.
 package final class StubClock: Clock {
     package struct Instant: InstantProtocol {
         /// The time since the clock was created.

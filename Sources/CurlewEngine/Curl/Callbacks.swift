@@ -228,7 +228,7 @@ private func timerChanged(
             switch milliseconds {
             case ..<0: Monotonic.never
             case 0: 0
-            default: domain.transport.loop.clock.now() &+ UInt64(milliseconds) &* 1_000_000
+            default: Monotonic.now() &+ UInt64(milliseconds) &* 1_000_000
             }
     }
     return 0
