@@ -53,7 +53,8 @@ struct DeadlineTests {
         return facts
     }
 
-    private func limits(_ limit: Limit, of length: UInt64) -> TransferLimits {
+    /// Returns one limit; other tests of limits use it, too.
+    static func limits(_ limit: Limit, of length: UInt64) -> TransferLimits {
         var limits = TransferLimits()
         switch limit {
         case .connect: limits.connect = length
@@ -97,7 +98,7 @@ struct DeadlineTests {
         for limit in Limit.allCases {
             let length = 5 * Self.second
             if limit == .total { facts.remainingTotal = length } else { facts.remainingTotal = nil }
-            let (at, due) = Deadlines.next(facts, limits(limit, of: length), now: Self.now)
+            let (at, due) = Deadlines.next(facts, Self.limits(limit, of: length), now: Self.now)
             let (since, isChecked) = rule(limit, position, pause)
             let expected = since.map { $0 + length } ?? (isChecked ? Self.now + length : Monotonic.never)
             #expect(at == expected, "\(limit)")
@@ -146,7 +147,7 @@ struct DeadlineTests {
     @Test func queueTimeoutOfARestartedWaitCountsFromTheStartOfTheTransfer() {
         var facts = facts(.queued, .running)
         facts.startedAt = Self.now
-        let (at, _) = Deadlines.next(facts, limits(.queue, of: Self.second), now: Self.now)
+        let (at, _) = Deadlines.next(facts, Self.limits(.queue, of: Self.second), now: Self.now)
         #expect(at == Self.now + Self.second)
     }
 }

@@ -10,7 +10,7 @@ package import CurlewEngine
 /// each request takes a reference to it.
 final class Chain: Sendable {
     let interceptors: [any Interceptor]
-    /// The interceptors that can fold: all of them, if the chain foldable.
+    /// The interceptors that can fold: all of them, if the chain folds.
     private let foldable: [any FoldableInterceptor]
     private let canFold: Bool
     /// The union of the plain interests of the interceptors; nil if one of them has none.
@@ -20,7 +20,7 @@ final class Chain: Sendable {
 
     /// Creates the chain of the built-in interceptors.
     init(_ interceptors: [any FoldableInterceptor]) {
-        // The conversion of the whole array would look up the conformance of each link, which takes long.
+        // The conversion of the whole array would look up the conformance of each interceptor, which takes long.
         self.interceptors = interceptors.map { $0 }
         foldable = interceptors
         canFold = true
@@ -52,7 +52,7 @@ final class Chain: Sendable {
         var interest = ChainInterest()
         var adapted: Request?
         for index in foldable.indices {
-            // A copy of a request counts a dozen references, so none is made unless a link has changed the request.
+            // A copy of a request counts a dozen references, so none is made unless an interceptor changed it.
             let isFolded =
                 if let current = adapted {
                     foldable[index].fold(current, &interest, &adapted)
@@ -121,8 +121,8 @@ extension SharedInterest {
     /// Creates the union of the plain interests of interceptors; nil if one of them has none.
     fileprivate convenience init?(ofPlainRequests interceptors: [any FoldableInterceptor]) {
         var union = ChainInterest()
-        for link in interceptors {
-            guard let interest = link.plainInterest else { return nil }
+        for interceptor in interceptors {
+            guard let interest = interceptor.plainInterest else { return nil }
             union.formUnion(interest)
         }
         self.init(union)

@@ -388,7 +388,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
 
     private mutating func resumeAttemptWaiters(_ effects: inout Effects, where matches: (AttemptWaiter) -> Bool) {
         if attemptWaiters.isEmpty { return }
-        for step in attemptWaiters where matches(step) { effects.resumed.append(step.waiter) }
+        for each in attemptWaiters where matches(each) { effects.resumed.append(each.waiter) }
         attemptWaiters.removeAll(where: matches)
     }
 }

@@ -12,7 +12,7 @@ struct StubLimitTests {
     private static let second: UInt64 = 1_000_000_000
     private static let long = TransferPlan.Upload.bytes([UInt8](repeating: 1, count: 100_000))
 
-    enum Limit: String, CaseIterable, Sendable { case connect, head, idle, total, queue }
+    typealias Limit = DeadlineTests.Limit
 
     struct Case: Sendable, CustomStringConvertible {
         var limit: Limit
@@ -40,18 +40,6 @@ struct StubLimitTests {
         Case(limit: .queue, steps: [], phase: .queued, isQueued: true),
     ]
 
-    private func limits(_ limit: Limit, of length: UInt64) -> TransferLimits {
-        var limits = TransferLimits()
-        switch limit {
-        case .connect: limits.connect = length
-        case .head: limits.head = length
-        case .idle: limits.idle = length
-        case .total: limits.total = length
-        case .queue: limits.queue = length
-        }
-        return limits
-    }
-
     private func limit(of failure: EngineFailure?) -> Limit? {
         switch failure?.reason {
         case .timedOut(.connect, _): .connect
@@ -69,7 +57,7 @@ struct StubLimitTests {
         first?.start()
         let transfer = bench.transfer(
             expected.steps, upload: expected.sends ? Self.long : .none,
-            limits: limits(expected.limit, of: 60 * Self.second))
+            limits: DeadlineTests.limits(expected.limit, of: 60 * Self.second))
         transfer.start()
         await bench.settle()
         // A connecting transfer has a little longer, so that libcurl finds the timeout first.
@@ -86,7 +74,7 @@ struct StubLimitTests {
     @Test(arguments: [Limit.head, .idle, .total]) func pausedTransferHasOnlyItsTotalLimit(_ limit: Limit) async throws {
         let bench = StubBench()
         let transfer = bench.transfer(
-            [.connect, .stall, .head(200), .body(5), .end], limits: limits(limit, of: 60 * Self.second))
+            [.connect, .stall, .head(200), .body(5), .end], limits: DeadlineTests.limits(limit, of: 60 * Self.second))
         transfer.start()
         await bench.settle()
         transfer.pause()
@@ -128,7 +116,8 @@ struct StubLimitTests {
         configuration.lowWater = 500
         let bench = StubBench(configuration)
         let transfer = bench.transfer(
-            [.connect, .head(200), .body(2000), .body(2000), .end], limits: limits(.idle, of: Self.second))
+            [.connect, .head(200), .body(2000), .body(2000), .end], limits: DeadlineTests.limits(.idle, of: Self.second)
+        )
         transfer.claimStream()
         transfer.start()
         await bench.settle()
@@ -151,7 +140,7 @@ struct StubLimitTests {
         let drip: [StubTransport.Step] = [.body(1), .stall]
         let transfer = bench.transfer(
             [.connect, .head(200)] + drip + drip + drip + drip + drip + [.end],
-            limits: limits(.idle, of: 60 * Self.second))
+            limits: DeadlineTests.limits(.idle, of: 60 * Self.second))
         transfer.start()
         await bench.settle()
         for _ in 0..<5 {
@@ -166,7 +155,7 @@ struct StubLimitTests {
     @Test func connectAndHeadLimitsExcludeTheQueue() async throws {
         let bench = StubBench(slots: 1)
         let first = bench.transfer([.stall, .connect, .head(200), .end])
-        var limits = limits(.connect, of: 60 * Self.second)
+        var limits = DeadlineTests.limits(.connect, of: 60 * Self.second)
         limits.head = 60 * Self.second
         let queued = bench.transfer([.connect, .head(200), .body(5), .end], limits: limits)
         first.start()

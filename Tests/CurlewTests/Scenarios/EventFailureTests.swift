@@ -38,6 +38,19 @@ struct EventFailureTests {
         #expect(words == ["queued", "resolved", "connected", "sent", "head 200"] + end)
     }
 
+    @Test func errorOfACollectedBodyHasItsStartAndTheDuration() async throws {
+        let server = try MockServer { _ in .text("hello").fault(.close, at: .body(3)) }
+        let session = Session()
+        let events = session.events
+        _ = try? await session.data(for: Request(server.url("/")))
+        for await case .transfer(let event) in events {
+            guard case .finished(let error) = event.kind else { continue }
+            #expect(error?.kind == .connectionLost && error?.body == Array("hel".utf8))
+            #expect(error?.duration ?? .zero > .zero)
+            break
+        }
+    }
+
     @Test(arguments: CallStyle.allCases)
     func silentServerEndsWithTimedOut(_ style: CallStyle) async throws {
         let server = try MockServer { _ in .silence }

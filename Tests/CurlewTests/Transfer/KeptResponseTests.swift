@@ -19,7 +19,10 @@ struct KeptResponseTests {
         let reuse = Gate()
         private let kept: Lock<IncomingResponse?>
 
-        init(_ response: MockResponse, stallsAt offset: Int, retries: RetryPolicy = .never) throws {
+        init(
+            _ response: MockResponse, stallsAt offset: Int, retries: RetryPolicy = .never,
+            scope: Interception.Scope = .attempt
+        ) throws {
             let kept = Lock<IncomingResponse?>(nil)
             let (gate, reuse) = (gate, reuse)
             server = try MockServer { _ in response.fault(.stall(gate), at: .body(offset)) }
@@ -28,7 +31,7 @@ struct KeptResponseTests {
             session = Session(
                 configuration,
                 interceptors: [
-                    .intercept(scope: .attempt) { request, _, next in
+                    .intercept(scope: scope) { request, _, next in
                         if let response = kept.withLock({ $0 }) {
                             reuse.open()
                             return response
@@ -41,7 +44,9 @@ struct KeptResponseTests {
             self.kept = kept
         }
 
-        func transfer() -> Transfer<Data> { session.transfer(Request(server.url("/"))) }
+        var request: Request { Request(server.url("/")) }
+
+        func transfer() -> Transfer<Data> { session.transfer(request) }
 
         /// Starts a transfer and waits until its response is kept.
         func first() async -> Transfer<Data> {
@@ -51,74 +56,45 @@ struct KeptResponseTests {
             return transfer
         }
 
-        deinit { gate.open() }
+        deinit {
+            gate.open()
+            kept.withLock { $0 = nil }
+        }
     }
 
     @Test func transferFinishesWithTheResponseOfAnotherTransfer() async throws {
-        let server = try MockServer { _ in .text("shared") }
-        let kept = Lock<IncomingResponse?>(nil)
-        let session = Session(interceptors: [
-            .intercept { request, _, next in
-                if let response = kept.withLock({ $0 }) { return response }
-                let response = try await next(request)
-                kept.withLock { $0 = response }
-                return response
-            }
-        ])
-        _ = try await session.data(for: Request(server.url("/")))
-        #expect(try await session.data(for: Request(server.url("/"))).1.status == .ok)
-        #expect(server.requestCount == 1)
-        kept.withLock { $0 = nil }
-        try await session.idle()
+        let scene = try Scene(.text("shared"), stallsAt: 2)
+        scene.gate.open()
+        _ = try await scene.transfer().value
+        #expect(try await scene.session.data(for: scene.request).1.status == .ok)
+        #expect(scene.server.requestCount == 1)
+        try await scene.session.idle()
     }
 
     @Test func streamOfACollectedBodyFails() async throws {
-        let server = try MockServer { _ in .text("shared") }
-        let kept = Lock<IncomingResponse?>(nil)
-        let session = Session(interceptors: [
-            .intercept { request, _, next in
-                if let response = kept.withLock({ $0 }) { return response }
-                let response = try await next(request)
-                kept.withLock { $0 = response }
-                return response
-            }
-        ])
-        let first = session.transfer(Request(server.url("/")))
+        let scene = try Scene(.text("shared"), stallsAt: 2)
+        scene.gate.open()
+        let first = scene.transfer()
         #expect(try await first.value == Data("shared".utf8))
-        let second = session.transfer(Request(server.url("/")))
+        let second = scene.transfer()
         let error = try await networkError { for try await _ in second.bytes {} }
         #expect(error.kind == .invalidRequest)
         #expect(try await first.value == Data("shared".utf8))
-        kept.withLock { $0 = nil }
     }
 
     /// Two transfers with one response, whose body is still arriving, both get it.
-    @Test func keptResponseGivesItsBodyToBothTransfers() async throws {
+    @Test(arguments: [Interception.Scope.transfer, .attempt])
+    func keptResponseGivesItsBodyToBothTransfers(scope: Interception.Scope) async throws {
         let pattern = PatternBody(seed: 8, length: 4000)
-        let (gate, secondResponse) = (Gate(), Gate())
-        let server = try MockServer { _ in .pattern(pattern).fault(.stall(gate), at: .body(500)) }
-        let kept = Lock<IncomingResponse?>(nil)
-        let session = Session(interceptors: [
-            .intercept { request, _, next in
-                if let response = kept.withLock({ $0 }) {
-                    secondResponse.open()
-                    return response
-                }
-                let response = try await next(request)
-                kept.withLock { $0 = response }
-                return response
-            }
-        ])
-        let first = session.transfer(Request(server.url("/"))).start()
-        await gate.waitUntilReached()
-        while kept.withLock({ $0 }) == nil { await Task.yield() }
-        let second = session.transfer(Request(server.url("/"))).start()
-        await secondResponse.wait()
-        gate.open()
+        let scene = try Scene(.pattern(pattern), stallsAt: 500, scope: scope)
+        let first = await scene.first()
+        let second = scene.transfer().start()
+        await scene.reuse.wait()
+        scene.gate.open()
+        let body = Data(pattern.bytes(in: 0..<4000))
         let values = try await [first.value, second.value, second.value, first.value]
-        #expect(values.allSatisfy { $0 == Data(pattern.bytes(in: 0..<4000)) })
-        #expect(try await session.data(for: Request(server.url("/"))).0 == Data(pattern.bytes(in: 0..<4000)))
-        kept.withLock { $0 = nil }
+        #expect(values.allSatisfy { $0 == body })
+        #expect(try await scene.session.data(for: scene.request).0 == body)
     }
 
     /// A cancelled transfer does not cancel the attempt of the transfer whose response it returns.
