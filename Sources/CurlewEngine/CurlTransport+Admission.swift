@@ -257,8 +257,10 @@ extension CurlTransport {
     private func beginLookUp(_ host: String) {
         guard names.searches[host] == nil else { return }
         names.searches[host] = NameCache.Search()
-        let requestID = limits.resolver.find(host, for: names.session) { [weak loop] outcome in
-            loop?.call { ($0 as? CurlTransport)?.found(host, outcome) }
+        // A weak reference would make every later reference to the loop slower.
+        let loop = loop
+        let requestID = limits.resolver.find(host, for: names.session) { outcome in
+            loop.call { ($0 as? CurlTransport)?.found(host, outcome) }
         }
         names.searches[host]?.requestID = requestID
     }

@@ -19,6 +19,10 @@ extension HeaderFields {
 
     /// Parses the lines of a trailer section and drops the fields that trailers must not have (RFC 9110 §6.5.1).
     init(trailers lines: [UInt8]) {
+        guard !lines.isEmpty else {
+            self.init()
+            return
+        }
         let all = HeaderFields(parsing: lines)
         self.init(all.filter { !Self.forbiddenInTrailers.contains($0.name) })
     }

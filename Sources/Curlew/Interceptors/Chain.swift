@@ -52,14 +52,10 @@ final class Chain: Sendable {
         var interest = ChainInterest()
         var adapted: Request?
         for index in foldable.indices {
-            // A copy of a request counts a dozen references, so none is made unless an interceptor changed it.
-            let isFolded =
-                if let current = adapted {
-                    foldable[index].fold(current, &interest, &adapted)
-                } else {
-                    foldable[index].fold(request, &interest, &adapted)
-                }
-            if !isFolded { return nil }
+            let current = adapted ?? request
+            guard let own = foldable[index].interest(in: current) else { return nil }
+            interest.formUnion(own)
+            if let changed = foldable[index].adapted(current) { adapted = changed }
         }
         return Folded(interest: SharedInterest(interest), request: adapted)
     }
@@ -100,14 +96,6 @@ package protocol FoldableInterceptor: Interceptor {
 }
 
 extension FoldableInterceptor {
-    /// Adds the interest of the interceptor and its change of the request; returns false if it cannot fold.
-    fileprivate func fold(_ request: Request, _ union: inout ChainInterest, _ result: inout Request?) -> Bool {
-        guard let interest = interest(in: request) else { return false }
-        union.formUnion(interest)
-        if let adapted = adapted(request) { result = adapted }
-        return true
-    }
-
     package var plainInterest: ChainInterest? { nil }
 
     package var noticesPlain: Bool { true }

@@ -17,36 +17,100 @@ public import FoundationEssentials
 /// ```
 public struct Request: Sendable {
     /// The method; GET unless given.
-    public var method: Method
+    public var method: Method {
+        get { parts.method }
+        _modify { yield &parts.method }
+    }
+
     /// The absolute http or https URL as given; checked and normalised when the request is run.
-    public var url: String
+    public var url: String {
+        get { parts.url }
+        _modify { yield &parts.url }
+    }
+
     /// The header fields; they override those of the session's configuration.
-    public var fields: HeaderFields
+    public var fields: HeaderFields {
+        get { parts.fields }
+        _modify { yield &parts.fields }
+    }
+
     /// The body; no body unless given.
-    public var body: RequestBody
+    public var body: RequestBody {
+        get { parts.body }
+        _modify { yield &parts.body }
+    }
+
     /// The options that override the session's configuration for this request.
-    public var options: Options
+    public var options: Options {
+        get { parts.options }
+        _modify { yield &parts.options }
+    }
+
     /// The evaluator of the server's certificates; nil for the session's evaluator.
     public var trust: (any TrustEvaluator)? {
-        get { ownTrust?.evaluator }
-        set { ownTrust = newValue.map { OwnTrust($0) } }
+        get { parts.ownTrust?.evaluator }
+        set { parts.ownTrust = newValue.map { OwnTrust($0) } }
     }
-    /// The evaluator as an object, because requests are copied often and most have none.
-    private var ownTrust: OwnTrust?
+
     /// Names of fields that the session's configuration must not add, because a redirect to another origin removed
     /// them.
-    var withheld: [HeaderName] = []
+    var withheld: [HeaderName] {
+        get { parts.withheld }
+        _modify { yield &parts.withheld }
+    }
+
     /// Notes for interceptors and observers of the request; empty unless set, and never sent.
-    public var tags = Request.Tags()
+    public var tags: Request.Tags {
+        get { parts.tags }
+        _modify { yield &parts.tags }
+    }
 
     /// The interceptors of this request, outside of the session's interceptors, the first one outermost; empty unless
     /// given.
-    public var interceptors: [any Interceptor] = []
+    public var interceptors: [any Interceptor] {
+        get { parts.interceptors }
+        _modify { yield &parts.interceptors }
+    }
 
+    /// An evaluator as an object, because most requests have none.
     private final class OwnTrust: Sendable {
         let evaluator: any TrustEvaluator
 
         init(_ evaluator: any TrustEvaluator) { self.evaluator = evaluator }
+    }
+
+    private struct Parts: Sendable {
+        var method: Method
+        var url: String
+        var fields: HeaderFields
+        var body: RequestBody
+        var options: Options
+        var ownTrust: OwnTrust?
+        var withheld: [HeaderName] = []
+        var tags = Request.Tags()
+        var interceptors: [any Interceptor] = []
+    }
+
+    /// The parts of a request, which its copies share until one of them is changed.
+    ///
+    /// It is Sendable because `Request.parts` is the only way to the parts: it changes them only through the last
+    /// reference, and replaces the object otherwise.
+    private final class Storage: @unchecked Sendable {
+        // A request has exclusive access to its own reference during a change, so a second check is not needed.
+        @exclusivity(unchecked)
+        var parts: Parts
+
+        init(_ parts: Parts) { self.parts = parts }
+    }
+
+    private var storage: Storage
+
+    private var parts: Parts {
+        get { storage.parts }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+            yield &storage.parts
+        }
     }
 
     /// Creates a request for a URL written as text.
@@ -54,11 +118,7 @@ public struct Request: Sendable {
         _ method: Method, _ url: String, fields: HeaderFields = [:], body: RequestBody = .none,
         options: Options = Options()
     ) {
-        self.method = method
-        self.url = url
-        self.fields = fields
-        self.body = body
-        self.options = options
+        storage = Storage(Parts(method: method, url: url, fields: fields, body: body, options: options))
     }
 
     /// Creates a GET request for a URL written as text.

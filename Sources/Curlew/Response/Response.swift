@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
+
 /// A complete response: the head, the value made from the body, and the metrics of the transfer.
 ///
 /// ```swift
@@ -13,21 +15,29 @@ public struct Response<Value: Sendable>: Sendable {
     /// The value made from the body.
     public var value: Value
     /// The durations, sizes and addresses of the transfer.
-    public var metrics: TransferMetrics
+    public var metrics: TransferMetrics {
+        get { measurements.metrics }
+        set { measurements = .made(newValue) }
+    }
     /// The trailer fields after the body (RFC 9110 §6.5), such as a digest or `Server-Timing`; usually empty.
     ///
     /// Trailers are never merged into the head. Fields that frame, route or authenticate the message, or say how to
     /// read its body (`Content-Length`, `Host`, `Set-Cookie`, `Content-Type` and similar fields), have no meaning in
     /// trailers and are dropped (RFC 9110 §6.5.1).
     public var trailers: HeaderFields
+    private var measurements: Measurements
 
     /// Creates a response from its parts; it has no trailers by default.
     public init(
         head: ResponseHead, value: Value, metrics: TransferMetrics = TransferMetrics(), trailers: HeaderFields = [:]
     ) {
+        self.init(head: head, value: value, .made(metrics), trailers: trailers)
+    }
+
+    init(head: ResponseHead, value: Value, _ measurements: Measurements, trailers: HeaderFields) {
         self.head = head
         self.value = value
-        self.metrics = metrics
+        self.measurements = measurements
         self.trailers = trailers
     }
 
@@ -37,8 +47,32 @@ public struct Response<Value: Sendable>: Sendable {
     /// Returns this response with a transformed value.
     /// - Throws: Any error of the closure.
     public func map<Other: Sendable>(_ transform: (Value) throws -> Other) rethrows -> Response<Other> {
-        Response<Other>(head: head, value: try transform(value), metrics: metrics, trailers: trailers)
+        with(try transform(value))
     }
+
+    /// Returns this response with another value.
+    func with<Other: Sendable>(_ value: Other) -> Response<Other> {
+        Response<Other>(head: head, value: value, measurements, trailers: trailers)
+    }
+}
+
+/// The metrics of a response; they are made when they are read, because most callers do not read them.
+enum Measurements: Sendable {
+    indirect case made(TransferMetrics)
+    case measured(EngineTransfer.Outcome.Facts?)
+
+    var metrics: TransferMetrics {
+        switch self {
+        case .made(let metrics): metrics
+        case .measured(let facts): facts.map { TransferMetrics($0.metrics) } ?? TransferMetrics()
+        }
+    }
+}
+
+extension Measurements: Hashable {
+    static func == (first: Measurements, second: Measurements) -> Bool { first.metrics == second.metrics }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(metrics) }
 }
 
 extension Response: Equatable where Value: Equatable {}

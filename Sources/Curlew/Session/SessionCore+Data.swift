@@ -27,14 +27,7 @@ extension SessionCore {
         guard let outcome = await attempt.waitForEnd(orHead: true), outcome.isFinal else {
             return try await run(request, by: chain, continuing: attempt, adapted)
         }
-        return try await response(of: attempt, to: adapted?.request ?? request, by: chain)
-    }
-
-    /// A request that interceptors have changed, as an object, which takes little memory during the wait.
-    private final class AdaptedRequest: Sendable {
-        let request: Request
-
-        init(_ request: Request) { self.request = request }
+        return try await response(of: attempt, to: adapted ?? request, by: chain)
     }
 
     /// Starts the first attempt of a request without the chain.
@@ -43,31 +36,24 @@ extension SessionCore {
     ///   task is cancelled, the chain must run from the start, the request is invalid, or its body needs a duplicated
     ///   file descriptor. The caller then creates a `TransferRun`, which reports any error.
     @inline(never)
-    private func startFolded(_ request: Request, by chain: Chain) -> (EngineTransfer, AdaptedRequest?)? {
+    private func startFolded(_ request: Request, by chain: Chain) -> (EngineTransfer, Request?)? {
         guard !Task.isCancelled, !request.body.needsOwnDescriptor, let folded = chain.fold(request) else { return nil }
         let position = AttemptPosition(id: EngineTransfer.nextID(), interest: folded.interest)
-        var attempt: EngineTransfer?
-        var adapted: AdaptedRequest?
-        if let request = folded.request {
-            attempt = try? engineTransfer(for: request, at: position, isMeasured: false)
-            adapted = AdaptedRequest(request)
-        } else {
-            attempt = try? engineTransfer(for: request, at: position, isMeasured: false)
-        }
-        guard let attempt else { return nil }
+        let sent = folded.request ?? request
+        guard let attempt = try? engineTransfer(for: sent, at: position, isMeasured: false) else { return nil }
         attempt.startPrepared()
-        return (attempt, adapted)
+        return (attempt, folded.request)
     }
 
     /// Returns a response that needs neither decoding nor a wait for recorders; nil for all other ends.
     @inline(never)
     private func plainResponse(
-        of attempt: EngineTransfer, to request: Request, _ adapted: AdaptedRequest?, by chain: Chain
+        of attempt: EngineTransfer, to request: Request, _ adapted: Request?, by chain: Chain
     ) -> (Data, ResponseHead)? {
         guard recorder == nil, let (head, body) = attempt.takePlainResponse() else { return nil }
-        // A copy of a request counts a dozen references.
-        if let adapted { chain.bypassed(adapted.request) } else { chain.bypassed(request) }
-        return (Data(taking: body), ResponseHead(head, url: adapted?.request.url ?? request.url))
+        let sent = adapted ?? request
+        chain.bypassed(sent)
+        return (Data(taking: body), ResponseHead(head, url: sent.url))
     }
 
     /// Returns the response of an attempt whose end is final.
@@ -85,9 +71,9 @@ extension SessionCore {
     /// Runs the chain of a request from an attempt whose head or end the chain must see.
     @inline(never)
     private func run(
-        _ request: Request, by chain: Chain, continuing engine: EngineTransfer, _ adapted: AdaptedRequest?
+        _ request: Request, by chain: Chain, continuing engine: EngineTransfer, _ adapted: Request?
     ) async throws(NetworkError) -> (Data, ResponseHead) {
-        let sent = adapted?.request ?? request
+        let sent = adapted ?? request
         let attempt = Attempt(sent, engine, policy: policy(for: sent))
         let run = TransferRun(request, by: chain, continuing: attempt, on: self)
         if run.hasEndedBefore {

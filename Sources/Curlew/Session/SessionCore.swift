@@ -78,7 +78,7 @@ final class SessionCore: Sendable {
         limits.head = nil
         eventStreamLimits = SharedLimits(limits)
         setsHeadTimeout = configuration.timeouts.sets(.responseHead)
-        relay.attach(share.loop)
+        relay.attach(share)
         do throws(NetworkError) {
             try configuration.validate()
             refusal = SessionCore.refusal(of: CurlVersion.current)

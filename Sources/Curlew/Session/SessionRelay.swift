@@ -28,7 +28,8 @@ final class SessionRelay: EngineObserver {
         /// The transfers that have not ended, or whose abandoned attempts have not ended.
         var transfers: [UInt64: TransferState] = [:]
         var isClosed = false
-        weak var loop: EventLoop?
+        /// The loop of the session; a weak reference to the loop itself would make every reference to it slower.
+        weak var share: LoopShare?
 
         /// Whether the relay is closed, and the end of every transfer was sent.
         var isDone: Bool { isClosed && transfers.values.allSatisfy(\.isOver) }
@@ -79,7 +80,7 @@ final class SessionRelay: EngineObserver {
         /// Subscribes to the loop's events, or unsubscribes without observers; called under the lock, so that the last
         /// call takes effect.
         func watch(_ relay: SessionRelay) {
-            loop?.watch(observers.isEmpty && relay.recorder == nil ? nil : relay)
+            share?.loop.watch(observers.isEmpty && relay.recorder == nil ? nil : relay)
         }
     }
 
@@ -95,7 +96,7 @@ final class SessionRelay: EngineObserver {
         close()
     }
 
-    func attach(_ loop: EventLoop) { state.withLock { $0.loop = loop } }
+    func attach(_ share: LoopShare) { state.withLock { $0.share = share } }
 
     /// Whether the relay has an observer or a recorder.
     var isObserved: Bool { recorder != nil || state.withLock { !$0.observers.isEmpty } }
@@ -106,7 +107,7 @@ final class SessionRelay: EngineObserver {
     func observe() -> Buffer {
         let buffer = Buffer { .dropped($0) }
         let loop = state.withLock { state -> EventLoop? in
-            guard !state.isClosed, let loop = state.loop else { return nil }
+            guard !state.isClosed, let loop = state.share?.loop else { return nil }
             if state.observers.isEmpty, recorder == nil { state.transfers = [:] }
             state.observers[ObjectIdentifier(buffer)] = Observer(buffer: buffer, known: [])
             state.watch(self)
@@ -118,8 +119,8 @@ final class SessionRelay: EngineObserver {
         }
         let isAsked =
             loop.isRunning
-            && loop.call { [weak self, weak buffer, weak loop] _ in
-                if let buffer, let loop { self?.sendStates(loop.snapshots, to: buffer) }
+            && loop.call { [weak self, weak buffer] transport in
+                if let buffer { self?.sendStates(transport.snapshots, to: buffer) }
             }
         if !isAsked { state.withLock { $0.observers[ObjectIdentifier(buffer)]?.known = nil } }
         return buffer

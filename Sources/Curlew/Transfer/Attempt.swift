@@ -64,17 +64,22 @@ final class Attempt: Sendable, Identifiable {
 
     /// Returns the collected response after the end of the attempt; each call returns the same response.
     func collected(_ outcome: EngineTransfer.Outcome) async throws(NetworkError) -> Response<Data> {
-        guard outcome.failure == nil, let raw = outcome.head else { throw error(outcome) }
-        let trailers = HeaderFields(trailers: outcome.trailers)
-        switch body(outcome) {
-        case .plain(let body):
-            let metrics = TransferMetrics(outcome.metrics)
-            return Response(head: head(raw), value: body, metrics: metrics, trailers: trailers)
-        case .encoded(let collected):
-            let body = try await collected.value()
-            return Response(
-                head: collected.decoding.head, value: body, metrics: metrics(outcome), trailers: trailers)
+        if let plain = plainResponse(outcome) { return plain }
+        guard outcome.failure == nil, outcome.head != nil, case .encoded(let collected) = body(outcome) else {
+            throw error(outcome)
         }
+        let body = try await collected.value()
+        return Response(
+            head: collected.decoding.head, value: body, metrics: metrics(outcome),
+            trailers: HeaderFields(trailers: outcome.trailers))
+    }
+
+    /// Returns the collected response, if it needs no decoding; nil for all other ends.
+    func plainResponse(_ outcome: EngineTransfer.Outcome) -> Response<Data>? {
+        guard outcome.failure == nil, let raw = outcome.head, case .plain(let body) = body(outcome) else { return nil }
+        return Response(
+            head: head(raw), value: body, .measured(outcome.facts),
+            trailers: HeaderFields(trailers: outcome.trailers))
     }
 
     private enum Body { case plain(Data), encoded(CollectedDecoding) }

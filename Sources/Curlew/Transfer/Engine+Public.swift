@@ -44,10 +44,9 @@ extension TransferProgress {
 extension TransferMetrics {
     init(_ raw: RawMetrics) {
         func span(_ from: Int64, _ to: Int64) -> Duration { .microseconds(Swift.max(0, to - from)) }
-        // A reused connection needs no lookup, connect or handshake.
-        let resolved = raw.isReused ? 0 : raw.resolved
-        let connected = raw.isReused ? 0 : Swift.max(raw.resolved, raw.connected)
-        let secured = raw.isReused ? 0 : Swift.max(connected, raw.secured)
+        let resolved = raw.resolved
+        let connected = Swift.max(raw.resolved, raw.connected)
+        let secured = Swift.max(connected, raw.secured)
         let ready = raw.isReused ? 0 : Swift.max(secured, raw.readyToSend)
         let sent = Swift.min(Swift.max(ready, raw.bodySent), Swift.max(ready, raw.total))
         let first = raw.firstByte > 0 ? Swift.max(raw.firstByte, sent) : sent

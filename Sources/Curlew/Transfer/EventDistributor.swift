@@ -163,7 +163,7 @@ extension TransferRun {
     /// The metrics of the last attempt, unless it never started or belongs to another transfer.
     private func metrics(in view: View) -> TransferMetrics? {
         guard let latest = view.latest, latest.standing.startedAt != 0 else { return nil }
-        if case .made(let response)? = view.finish, response.attempt.map(owns) != true { return nil }
+        if case .made(let response)? = view.finish, response.value.attempt.map(owns) != true { return nil }
         return view.metrics
     }
 

@@ -16,7 +16,7 @@ extension RunMachine {
         case drop
 
         // Tasks that wait.
-        /// A task waits for the finish.
+        /// A task waits for the finish, which starts the transfer.
         case awaitFinish(Waiter)
         /// The reader of the stream waits for the response, or for an element before the response.
         case awaitResponse(Waiter)

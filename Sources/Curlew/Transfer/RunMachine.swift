@@ -120,6 +120,8 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     /// The error of a transfer that was refused.
     var refusal: NetworkError? { if case .finished(.failed(let error)) = phase, !hasStarted { error } else { nil } }
 
+    var isFinished: Bool { if case .finished = phase { true } else { false } }
+
     var finish: Finish? { if case .finished(let finish) = phase { finish } else { nil } }
 
     // MARK: Claims
@@ -174,14 +176,19 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         return hasFirst
     }
 
-    /// Replaces the response, whose body a reader has taken or no reader will take.
-    mutating func replaceResponse(_ replaced: (Response) -> Response) {
+    /// Replaces the response, whose body a reader has taken or no reader will take, and returns the old one.
+    mutating func replaceResponse(_ replaced: (Response) -> Response) -> Response? {
         switch phase {
-        case .responded(let attempt, let response?): phase = .responded(attempt, replaced(response))
+        case .responded(let attempt, let response?):
+            phase = .responded(attempt, replaced(response))
+            return response
         case .finished(.attempt(let attempt, let response?)):
             phase = .finished(.attempt(attempt, replaced(response)))
-        case .finished(.made(let response)): phase = .finished(.made(replaced(response)))
-        default: break
+            return response
+        case .finished(.made(let response)):
+            phase = .finished(.made(replaced(response)))
+            return response
+        default: return nil
         }
     }
 
@@ -207,6 +214,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         case .drop: if !isDetached || isPaused { cancel(&effects) }
         case .awaitFinish(let waiter):
             if case .finished = phase { effects.resumed.append(waiter) } else { waiters.append(waiter) }
+            start(&effects)
         case .awaitResponse(let waiter): readers.append(waiter)
         case .awaitHead(let id, let waiter):
             attemptWaiters.append(AttemptWaiter(attempt: id, waiter: waiter, endsWithHead: true))

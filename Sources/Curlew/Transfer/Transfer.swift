@@ -124,15 +124,13 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// - Throws: The same errors as `value`.
     public func response() async throws(NetworkError) -> Response<Output> {
         let response = try await collected()
-        return Response(
-            head: response.head, value: try await output(response), metrics: response.metrics,
-            trailers: response.trailers)
+        return response.with(try await output(response))
     }
 
-    private func collected() async throws(NetworkError) -> Response<Data> {
+    private nonisolated(nonsending) func collected() async throws(NetworkError) -> Response<Data> {
         do throws(NetworkError) {
             let response = try await run.response()
-            await run.session.waitForRecorders()
+            if run.session.recorder != nil { await run.session.waitForRecorders() }
             return response
         } catch {
             await run.session.waitForRecorders()

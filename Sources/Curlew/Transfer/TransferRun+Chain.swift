@@ -23,7 +23,7 @@ extension TransferRun {
         }
         let task = Task(priority: startPriority) { await execute() }
         let isCancelled = state.withLock { state in
-            if state.machine.finish == nil { state.chainTask = task }
+            if !state.machine.isFinished { state.chainTask = task }
             return state.machine.isCancelled || state.machine.isExpired
         }
         if isCancelled { task.cancel() }
@@ -91,7 +91,7 @@ extension TransferRun {
     private func respond(_ response: IncomingResponse) async {
         // The attempt of another transfer, whose response an interceptor has kept, reports to that transfer.
         guard let attempt = response.body.carrier ?? response.attempt, owns(attempt) else {
-            return on(.respond(response, nil, hasEnded: true))
+            return on(.respond(ChainResponse(response), nil, hasEnded: true))
         }
         while !respond(response, receivedBy: attempt) { _ = await attempt.engine.waitForEndUncancelled() }
     }

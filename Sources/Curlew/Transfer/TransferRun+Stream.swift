@@ -82,13 +82,13 @@ extension TransferRun {
     /// Returns the response, whose body belongs to the reader from now on; nil before the response.
     private func takeResponse() throws(NetworkError) -> IncomingResponse? {
         let (phase, first) = state.withLock { state in
-            defer { if state.machine.hasResponse { state.machine.replaceResponse { $0.withoutBody() } } }
+            defer { if state.machine.hasResponse { _ = state.forgetBody() } }
             return (state.machine.phase, state.first)
         }
         switch phase {
         case .idle, .folded, .awake: return nil
         case .responded(_, let response?), .finished(.attempt(_, let response?)), .finished(.made(let response)):
-            return response
+            return response.value
         case .responded(let engine, nil), .finished(.attempt(let engine, nil)):
             if let first, case .head(let raw)? = engine.firstResult { return first.response(raw) }
             throw view.error ?? .headless(request)
@@ -115,7 +115,7 @@ extension TransferRun {
 // MARK: Reports of the engine
 
 extension TransferRun: TransferSink {
-    var isFinished: Bool { state.withLock { $0.machine.finish != nil } }
+    var isFinished: Bool { state.withLock { $0.machine.isFinished } }
 
     func receivedHead(of transfer: EngineTransfer, isFinal: Bool) { on(.head(transfer.id, isFinal: isFinal)) }
 

@@ -11,16 +11,28 @@ extension TransferRun {
     /// Returns the collected response; every call returns the same one.
     ///
     /// A cancelled task stops waiting. If no other task waits, it cancels the transfer, unless that is detached.
-    func response() async throws(NetworkError) -> Response<Data> {
+    nonisolated(nonsending) func response() async throws(NetworkError) -> Response<Data> {
         try checkStart()
         try claimValue()
-        start()
         guard await waitUntilFinished() else { throw withdrawn }
+        // Most transfers have such a response, which needs no further asynchronous call.
+        if let plain = plainResponse { return plain }
         return try await collected()
     }
 
-    /// Waits until the transfer has finished; returns false when the task was cancelled and the transfer continues.
-    func waitUntilFinished() async -> Bool {
+    /// The response of a transfer that finished without its chain, if the response needs no decoding.
+    private var plainResponse: Response<Data>? {
+        let (first, outcome) = state.withLock { state -> (Attempt?, EngineTransfer.Outcome?) in
+            guard case .finished(.attempt(_, nil)) = state.machine.phase else { return (nil, nil) }
+            return (state.first, state.outcome)
+        }
+        guard let first, let outcome else { return nil }
+        return first.plainResponse(outcome)
+    }
+
+    /// Starts the transfer and waits until it has finished; returns false when the task was cancelled and the transfer
+    /// continues.
+    private nonisolated(nonsending) func waitUntilFinished() async -> Bool {
         let id = EngineTransfer.nextID()
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
@@ -52,14 +64,14 @@ extension TransferRun {
             guard let first, let outcome else { throw .headless(request) }
             return try await first.collected(outcome)
         case .attempt(_, let response?)?:
-            if let error = response.failure(outcome) { throw error }
-            guard let outcome, let attempt = response.body.unreadAttempt, attempt.engine.claimCollecting() else {
-                return try response.inMemory()
+            if let error = response.value.failure(outcome) { throw error }
+            guard let outcome, let attempt = response.value.body.unreadAttempt, attempt.engine.claimCollecting() else {
+                return try response.value.inMemory()
             }
             var collected = try await attempt.collected(outcome)
-            collected.head = response.head
+            collected.head = response.value.head
             return collected
-        case .made(let response)?: return try response.inMemory()
+        case .made(let response)?: return try response.value.inMemory()
         case .failed(let error)?: throw error
         case .cancelled?, nil: throw cancellation
         }

@@ -27,7 +27,7 @@ extension TransferRun {
             case .failed(let error)?: error
             case .cancelled?: cancellation
             case .attempt(_, nil)?: outcome?.failure.flatMap { first?.error($0, outcome) }
-            case .attempt(_, let response?)?: response.failure(outcome)
+            case .attempt(_, let response?)?: response.value.failure(outcome)
             case .made?, nil: nil
             }
         }
@@ -38,12 +38,12 @@ extension TransferRun {
             case nil: nil
             case .attempt(_, nil)?: outcome.flatMap { first?.metrics($0) }
             case .attempt(let engine, let response?)?:
-                if let outcome, let attempt = response.attempt, attempt.engine === engine {
+                if let outcome, let attempt = response.value.attempt, attempt.engine === engine {
                     attempt.metrics(outcome)
                 } else {
-                    response.metrics
+                    response.value.metrics
                 }
-            case .made(let response)?: response.metrics
+            case .made(let response)?: response.value.metrics
             case .failed?, .cancelled?: latest?.outcome.map { TransferMetrics($0.metrics) }
             }
         }
@@ -94,7 +94,7 @@ extension TransferRun {
             progress.bytesPerSecond = 0
             progress.elapsed = elapsed
         } else if case .made(let response)? = view.finish {
-            let count: Int64 = if case .bytes(let data, _) = response.body.source { Int64(data.count) } else { 0 }
+            let count: Int64 = if case .bytes(let data, _) = response.value.body.source { Int64(data.count) } else { 0 }
             return TransferProgress(received: count, expectedToReceive: count, isFinished: true, elapsed: elapsed)
         } else if let counters = view.counters {
             progress = TransferProgress(counters, rate: 0)

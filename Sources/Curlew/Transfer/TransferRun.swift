@@ -12,7 +12,17 @@ internal import CurlewSupport
 /// The engine reports to the run, which is the sink of its attempts. Locks are taken in this order: that of the run,
 /// that of an attempt, those of the loop. The run calls observers, resumes tasks and starts attempts without its lock.
 final class TransferRun: Sendable {
-    typealias Machine = RunMachine<EngineTransfer, IncomingResponse, Waiter>
+    typealias Machine = RunMachine<EngineTransfer, ChainResponse, Waiter>
+
+    /// The response of the chain, as an object, because the values of the machine are copied often.
+    final class ChainResponse: Sendable {
+        let value: IncomingResponse
+
+        init(_ value: IncomingResponse) { self.value = value }
+
+        /// Returns the response without its body, which may hold the transfer.
+        func withoutBody() -> ChainResponse { ChainResponse(value.withoutBody()) }
+    }
 
     struct State {
         var machine: Machine
@@ -72,33 +82,29 @@ final class TransferRun: Sendable {
         let chain = chain ?? session.chain(for: request)
         self.chain = chain
         var request = request
+        var startsChain = false
         var attempt: Attempt?
-        var machine: Machine
+        var refusal: NetworkError?
         do throws(NetworkError) {
-            request.body = try request.bodyWithOwnDescriptor()
-            let folded = download == nil ? chain.fold(request) : nil
-            if let folded {
+            if request.body.needsOwnDescriptor { request.body = try request.bodyWithOwnDescriptor() }
+            if download == nil, let folded = chain.fold(request) {
                 // A chain that runs from the start sees everything by itself.
-                let interest = folded.interest.values.runsUserCode ? .none : folded.interest
-                let position = AttemptPosition(id: id, interest: interest)
-                // A copy of a request counts a dozen references.
-                attempt =
-                    if let adapted = folded.request {
-                        try session.attempt(adapted, at: position)
-                    } else {
-                        try session.attempt(request, at: position)
-                    }
+                startsChain = folded.interest.values.runsUserCode
+                let position = AttemptPosition(id: id, interest: startsChain ? .none : folded.interest)
+                attempt = try session.attempt(folded.request ?? request, at: position)
             }
-            machine = Machine(
-                attempt?.engine, startsChain: folded?.interest.values.runsUserCode == true,
-                priority: request.options.priority.rawValue)
         } catch {
-            machine = Machine(refusedBy: error, priority: request.options.priority.rawValue)
+            refusal = error
         }
-        // The download takes the bodies, so they must not be collected.
-        if download != nil { machine.claimFile() }
         self.request = request
-        state = Lock(State(machine: machine, first: attempt))
+        let priority = request.options.priority.rawValue
+        state = Lock(
+            State(
+                machine: refusal.map { Machine(refusedBy: $0, priority: priority) }
+                    ?? Machine(attempt?.engine, startsChain: startsChain, priority: priority),
+                first: attempt))
+        // The download takes the bodies, so they must not be collected.
+        if download != nil { state.withLock { $0.machine.claimFile() } }
     }
 
     /// Creates the run of a request that cannot be sent.
@@ -130,7 +136,7 @@ final class TransferRun: Sendable {
 
     /// Whether the attempt that the run continues had ended before, and observers got that end as the end of the
     /// transfer.
-    var hasEndedBefore: Bool { state.withLock { $0.isEndReported && $0.machine.finish == nil } }
+    var hasEndedBefore: Bool { state.withLock { $0.isEndReported && !$0.machine.isFinished } }
 
     // MARK: Inputs of the machine
 
@@ -170,6 +176,7 @@ final class TransferRun: Sendable {
     ///
     /// - Returns: False when the attempt is about to end; then the caller waits for the end and tries again.
     func respond(_ response: IncomingResponse, receivedBy attempt: Attempt) -> Bool {
+        let response = ChainResponse(response)
         let consequences = state.withLock { state -> Consequences? in
             switch attempt.engine.endStatus {
             case .isEnding: nil
@@ -204,7 +211,7 @@ final class TransferRun: Sendable {
     }
 
     private func reportFinish() {
-        let (holds, isEndReported, isUnused, isDropped, bypassed) = state.withLock { state in
+        let (hold, attemptHold, isEndReported, isUnused, isDropped, bypassed) = state.withLock { state in
             defer {
                 state.hold = nil
                 state.chainTask = nil
@@ -215,14 +222,14 @@ final class TransferRun: Sendable {
                 bypassed = state.first?.request
             }
             return (
-                [state.hold, state.machine.latest?.takeHold()], state.isEndReported, state.machine.isUnused,
+                state.hold, state.machine.latest?.takeHold(), state.isEndReported, state.machine.isUnused,
                 state.isDropped, bypassed
             )
         }
         if let bypassed { chain.bypassed(bypassed) }
         if !isEndReported { emitEnd(toSession: !isUnused) }
         if isDropped { forgetBody() }
-        withExtendedLifetime(holds) {}
+        withExtendedLifetime((hold, attemptHold)) {}
     }
 
     // MARK: Control
@@ -237,9 +244,13 @@ final class TransferRun: Sendable {
 
     /// Called when the last holder is released: cancels the transfer, unless it is detached and not paused.
     func drop() {
-        on(.drop)
-        state.withLock { $0.isDropped = true }
-        forgetBody()
+        let (consequences, response) = state.withLock { state in
+            state.isDropped = true
+            let consequences = state.machine.isFinished ? nil : accept(.drop, outcome: nil, &state)
+            return (consequences, state.forgetBody())
+        }
+        if let consequences { carryOut(consequences) { $0.resume() } }
+        withExtendedLifetime(response) {}
     }
 
     /// Releases the response's body, because no holder is left to read it.
@@ -247,11 +258,8 @@ final class TransferRun: Sendable {
     /// The body's sources may hold the transfer, which holds the response.
     private func forgetBody() {
         // The body is released without the lock, because its release may run code of the user.
-        let phase = state.withLock { state in
-            defer { state.machine.replaceResponse { $0.withoutBody() } }
-            return state.machine.phase
-        }
-        withExtendedLifetime(phase) {}
+        let response = state.withLock { $0.forgetBody() }
+        withExtendedLifetime(response) {}
     }
 
     func pause() {
@@ -326,6 +334,9 @@ extension TransferRun.State {
         machine.forEachAttempt { engines.append($0) }
         return engines
     }
+
+    /// Replaces the response by one without a body, and returns the old one.
+    mutating func forgetBody() -> TransferRun.ChainResponse? { machine.replaceResponse { $0.withoutBody() } }
 
     /// Removes and returns the attempt that was started before the chain, at the first call of the chain.
     mutating func takeFirst() -> Attempt? {

@@ -6,15 +6,7 @@ internal import CurlewSupport
 // The loop's own part in transfers, on its thread: it refuses and ends them at its shutdown, and delivers.
 extension EventLoop {
     /// The states of all transfers that have not ended, the oldest first; call it on the loop's thread.
-    package var snapshots: [EngineTransfer.Snapshot] {
-        guard let transport else { return [] }
-        return transport.allTransfers.sorted { $0.id < $1.id }.map { transfer in
-            if let deliveries = transfer.loopState.deliveries { transfer.publish(deliveries.now) }
-            return transfer.snapshot
-        }
-    }
-
-    // MARK: Turns
+    package var snapshots: [EngineTransfer.Snapshot] { transport?.snapshots ?? [] }
 
     /// Handles what is due in the transport, then the limit of a shutdown, and resumes the callers of ended transfers.
     func advance(_ transport: any Transport, now: UInt64) {
@@ -78,5 +70,15 @@ extension EventLoop {
         shutdown.end()
         transport.resetConnections()
         for closer in shutdown.takeClosers() { closer.resume() }
+    }
+}
+
+extension Transport {
+    /// The states of all transfers that have not ended, the oldest first.
+    package var snapshots: [EngineTransfer.Snapshot] {
+        allTransfers.sorted { $0.id < $1.id }.map { transfer in
+            if let deliveries = transfer.loopState.deliveries { transfer.publish(deliveries.now) }
+            return transfer.snapshot
+        }
     }
 }

@@ -20,26 +20,24 @@ extension EngineTransfer {
     ) -> Bool {
         let now = loop.clock.now()
         var callers = Callers()
-        var report: Report?
         // Without observers and a sink one critical section sets the end and publishes it.
-        let mayEnd = shared.withLock { shared in
-            if onlyIfIdle && shared.lifecycle.state != .idle { return false }
-            guard shared.lifecycle.on(.finish) else { return false }
+        let ending = shared.withLock { shared -> Ending? in
+            if onlyIfIdle && shared.lifecycle.state != .idle { return nil }
+            guard shared.lifecycle.on(.finish) else { return nil }
             if turn != nil { moveReceived(to: &shared, at: now) }
             let end = Outcome(failure: failure, metrics: metrics, of: shared, plan.interest)
             shared.endsTransfer = end.endsTransfer
             if !end.isFinal, shared.isHeadFinal { shared.hold = loop.holdWhileClosing() }
             if observer == nil, shared.observer == nil, shared.sink == nil {
                 shared.publish(end, at: now, &callers)
-            } else {
-                report = Report(end: end, own: shared.observer, sink: shared.sink)
+                return .published
             }
-            return true
+            return .reported(Report(end: end, own: shared.observer, sink: shared.sink))
         }
-        guard mayEnd else { return false }
+        guard let ending else { return false }
         // A transfer that the loop does not know has no observer state, so this writes nothing.
         if loopState.observerState != nil { loopState.observerState = nil }
-        if let report { tell(report, observer, at: now, &callers) }
+        if case .reported(let report) = consume ending { tell(report, observer, at: now, &callers) }
         closePipes()
         callers.hold = nil
         if let reader = callers.reader { reader.continuation.resume(returning: reader.step) }
@@ -89,6 +87,11 @@ extension EngineTransfer {
         let end: Outcome
         let own: (any EngineObserver)?
         let sink: (any TransferSink)?
+    }
+
+    private enum Ending {
+        case published
+        case reported(Report)
     }
 
     /// The callers to resume at the end.

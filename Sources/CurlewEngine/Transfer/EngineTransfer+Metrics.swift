@@ -15,10 +15,13 @@ extension EngineTransfer {
             let time = curlew_get_offset(curl, info)
             return time > 0 ? before + time : 0
         }
-        metrics.resolved = max(before, time(CURLINFO_NAMELOOKUP_TIME_T))
-        metrics.connected = time(CURLINFO_CONNECT_TIME_T)
-        metrics.secured = time(CURLINFO_APPCONNECT_TIME_T)
         metrics.readyToSend = time(CURLINFO_PRETRANSFER_TIME_T)
+        metrics.isReused = metrics.readyToSend > 0 && curlew_get_long(curl, CURLINFO_NUM_CONNECTS) == 0
+        if !metrics.isReused {
+            metrics.resolved = max(before, time(CURLINFO_NAMELOOKUP_TIME_T))
+            metrics.connected = time(CURLINFO_CONNECT_TIME_T)
+            metrics.secured = time(CURLINFO_APPCONNECT_TIME_T)
+        }
         metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
         metrics.total = before + curlew_get_offset(curl, CURLINFO_TOTAL_TIME_T)
         if loopState.hasInformational {
@@ -40,7 +43,6 @@ extension EngineTransfer {
         metrics.responseHeadBytes = Int64(curlew_get_long(curl, CURLINFO_HEADER_SIZE))
         metrics.responseBodyBytes = loopState.counters.received
         metrics.version = curlew_get_long(curl, CURLINFO_HTTP_VERSION)
-        metrics.isReused = curlew_get_long(curl, CURLINFO_NUM_CONNECTS) == 0 && metrics.readyToSend > 0
         if let address = curlew_get_string(curl, CURLINFO_PRIMARY_IP) {
             metrics.remoteAddress = String(cString: address)
         }

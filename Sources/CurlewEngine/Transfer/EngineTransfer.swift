@@ -14,8 +14,8 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
     // Safe because the constants never change, `shared` is behind its lock, and only the loop touches `loopState`.
 
     package struct Outcome: Sendable {
-        private final class Facts: Sendable {
-            let metrics: RawMetrics
+        package final class Facts: Sendable {
+            package let metrics: RawMetrics
             let failure: EngineFailure?
             let trailers: [UInt8]
             let excerpt: [UInt8]
@@ -38,7 +38,7 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
         /// transfer with a sink, whose owner reports the end.
         package let endsTransfer: Bool
         /// The facts are in one separate object, because outcomes are copied often; nil if there are no facts.
-        private let facts: Facts?
+        package let facts: Facts?
         /// The measurements; empty if they were not requested.
         package var metrics: RawMetrics { facts?.metrics ?? RawMetrics() }
         package var failure: EngineFailure? { facts?.failure }
@@ -166,9 +166,9 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
 
     static var blockSize: Int { lockedOffset + MemoryLayout<LockedHalf>.size }
 
-    package init(_ plan: consuming TransferPlan, on loop: borrowing EventLoop) {
+    package init(_ plan: consuming TransferPlan, on loop: EventLoop) {
         id = Self.nextID()
-        self.loop = copy loop
+        self.loop = loop
         guard let memory = malloc(Self.blockSize) else { preconditionFailure("out of memory for a transfer") }
         loopStatePointer = memory.initializeMemory(as: LoopState.self, to: LoopState(plan))
         shared = LockedPointer(memory: (memory + Self.lockedOffset).bindMemory(to: LockedHalf.self, capacity: 1))

@@ -41,6 +41,8 @@ package struct RawHead: Sendable {
 package struct RawMetrics: Sendable {
     package var queued: UInt64 = 0
     /// Microseconds since libcurl started, as libcurl measures them: each value includes the earlier ones.
+    ///
+    /// The first three are 0 for a reused connection.
     package var resolved: Int64 = 0
     package var connected: Int64 = 0
     package var secured: Int64 = 0

@@ -8,6 +8,10 @@ import Testing
 
 @Suite("Request")
 struct RequestTests {
+    private enum Note: Request.Tag {
+        typealias Value = String
+    }
+
     @Test func initialisersSetMethodAndURL() throws {
         let url = try #require(URL(string: "https://h/p"))
         let literal: Request = "https://h/p"
@@ -22,6 +26,23 @@ struct RequestTests {
         let text = "https://h/" + "q"
         #expect(Request(text).url == "https://h/q")
         #expect(Request(.put, text, fields: ["A": "1"]).fields == ["A": "1"])
+    }
+
+    @Test func changedCopyLeavesTheOriginal() {
+        let original = Request(.put, "https://h/p", fields: ["A": "1"], body: .text("a"))
+        var copy = original
+        copy.method = .post
+        copy.url = "https://h/q"
+        copy.fields["B"] = "2"
+        copy.body = .none
+        copy.options.label = "copy"
+        copy.trust = SystemTrust()
+        copy.tags[Note.self] = "copy"
+        copy.interceptors = [BearerAuthentication.bearer("t")]
+        #expect(copy.method == .post && copy.url == "https://h/q" && copy.fields == ["A": "1", "B": "2"])
+        #expect(original.method == .put && original.url == "https://h/p" && original.fields == ["A": "1"])
+        #expect(!original.body.isNone && original.options.label == nil && original.trust == nil)
+        #expect(original.tags[Note.self] == nil && original.interceptors.isEmpty)
     }
 
     @Test func urlConvertsFromAndToFoundationURL() throws {

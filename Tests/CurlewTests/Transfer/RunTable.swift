@@ -11,6 +11,7 @@ enum RunTable {
         idle · prioritise: prioritise 1, → idle
         idle · cancel: report end, → cancelled
         idle · drop: report end, → cancelled
+        idle · awaitFinish: start 1, → folded
         idle · read: stream 1, start 1, → folded
         idle · sent: start 2, → idle
         idlePaused · start: pause 1, start 1, → folded
@@ -20,6 +21,7 @@ enum RunTable {
         idlePaused · prioritise: prioritise 1, → idle
         idlePaused · cancel: report end, → cancelled
         idlePaused · drop: report end, → cancelled
+        idlePaused · awaitFinish: pause 1, start 1, → folded
         idlePaused · read: pause 1, stream 1, start 1, → folded
         idlePaused · sent: pause 2, start 2, → idle
         besideChain · start: start 1, run chain, → awake
@@ -29,6 +31,7 @@ enum RunTable {
         besideChain · prioritise: prioritise 1, → idle
         besideChain · cancel: report end, → cancelled
         besideChain · drop: report end, → cancelled
+        besideChain · awaitFinish: start 1, run chain, → awake
         besideChain · read: stream 1, start 1, run chain, → awake
         besideChain · sent: start 2, → idle
         folded · pause: pause 1, → folded
@@ -206,7 +209,7 @@ enum RunTable {
         finished · sent: start 2, → finished with attempt
         refused · start: report end, → failed
         refused · detach: report end, → failed
-        refused · awaitFinish: resume 7, → failed
+        refused · awaitFinish: report end, resume 7, → failed
         refused · read: report end, → failed
         refused · sent: start 2, → failed
         awakeWithTwoAttempts · pause: pause 3, pause 1, → awake
