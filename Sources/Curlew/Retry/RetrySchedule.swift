@@ -70,7 +70,7 @@ struct RetrySchedule: Sendable {
     mutating func step(
         after error: NetworkError, of request: Request, at time: Time, chance: @autoclosure () -> Double
     ) -> Step {
-        // The purpose of an open circuit is to fail at once.
+        // A status that the policy lists overrides the table. The purpose of an open circuit is to fail at once.
         guard recordFailure(), error.repetition != .never || names(error), error.kind != .circuitOpen else {
             return .stop(nil)
         }
@@ -117,12 +117,7 @@ struct RetrySchedule: Sendable {
 
     /// Whether sending the request again is harmless and can succeed.
     private func isHarmless(_ request: Request, after error: NetworkError) -> Bool {
-        switch error.repetition {
-        case .safe: true
-        case .repeatable: isIdempotent(request)
-        // The policy lists the status explicitly, which overrides the table.
-        case .never: names(error) && isIdempotent(request)
-        }
+        error.repetition == .safe || isIdempotent(request)
     }
 
     private func names(_ error: NetworkError) -> Bool {
