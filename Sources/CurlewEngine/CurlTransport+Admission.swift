@@ -20,7 +20,7 @@ extension CurlTransport {
         if watching.observer != nil || deliveries.observer != nil {
             transfer.setObservers(own: watching.observer, common: deliveries.observer, isPaused: false)
         }
-        transfer.tell(.queued)
+        transfer.send(.queued)
         transfer.sendPauseEvent()
         // Transfers that already wait at the origin are admitted first.
         if url.origin.waiting == 0 && hasFreeSlot(for: transfer, at: url.origin) && admit(transfer, url) { return }
@@ -213,7 +213,7 @@ extension CurlTransport {
         inUse.append(handle)
         domain.active += 1
         domain.lastUsed = now
-        transfer.tell(.resolved)
+        transfer.send(.resolved)
         add(handle)
         if transfer.loopState.handle != nil { scheduleFirstSweep(transfer) }
     }

@@ -9,13 +9,13 @@ import CurlewSupport
 final class SinkRecorder: TransferSink {
     enum Report: Equatable, Sendable {
         case head(isFinal: Bool)
-        case news
+        case update
         case ended
     }
 
     private struct State {
         var reports: [Report] = []
-        /// The counters at each report of news.
+        /// The counters at each report of an update.
         var counters: [Counters] = []
     }
 
@@ -42,10 +42,10 @@ final class SinkRecorder: TransferSink {
         signal.send()
     }
 
-    func receivedNews(of transfer: EngineTransfer) {
+    func receivedUpdate(of transfer: EngineTransfer) {
         let counters = transfer.snapshot.counters
         state.withLock { state in
-            state.reports.append(.news)
+            state.reports.append(.update)
             state.counters.append(counters)
         }
         signal.send()

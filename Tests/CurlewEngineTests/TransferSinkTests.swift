@@ -103,7 +103,7 @@ struct TransferSinkTests {
         #expect(!transfer.hasFinished)
         gate.open()
         _ = await transfer.waitForEndUncancelled()
-        #expect(sink.reports.filter { $0 != .news } == [.head(isFinal: true), .ended])
+        #expect(sink.reports.filter { $0 != .update } == [.head(isFinal: true), .ended])
     }
 
     @Test func informationalHeadsOfAStreamAreReportedAsNews() async throws {
@@ -113,8 +113,8 @@ struct TransferSinkTests {
         let sink = SinkRecorder(transfer)
         transfer.claimStream()
         transfer.start()
-        await sink.wait(for: .news)
-        #expect(sink.reports.allSatisfy { $0 == .news })
+        await sink.wait(for: .update)
+        #expect(sink.reports.allSatisfy { $0 == .update })
         #expect(transfer.takeInformational().map(\.status) == [103])
         #expect(transfer.takeInformational().isEmpty)
         gate.open()
@@ -259,7 +259,7 @@ struct TransferSinkTests {
         let sink = SinkRecorder(transfer)
         transfer.reportProgress()
         transfer.start()
-        await sink.wait(for: .news)
+        await sink.wait(for: .update)
         #expect(sink.counters.first?.received == 0)
         start.open()
         await sink.wait { _ in sink.counters.last?.received == 5 }
@@ -283,7 +283,7 @@ struct TransferSinkTests {
         await bench.share.loop.round()
         #expect(sink.reports == [])
         transfer.reportProgress()
-        await sink.wait(for: .news)
+        await sink.wait(for: .update)
         #expect(sink.counters.first?.received == 2)
         #expect(!transfer.hasFinished)
         gate.open()
@@ -341,7 +341,7 @@ struct TransferSinkTests {
         }
 
         func receivedHead(of transfer: EngineTransfer, isFinal: Bool) {}
-        func receivedNews(of transfer: EngineTransfer) {}
+        func receivedUpdate(of transfer: EngineTransfer) {}
 
         func ended(_ transfer: EngineTransfer, _ outcome: EngineTransfer.Outcome) -> SmallList<Waiter> {
             waiters.withLock { $0.removeAll() }

@@ -49,7 +49,7 @@ public struct TraceInterceptor: Interceptor {
         if let state = own.tracestate, !request.fields.contains("tracestate") { request.fields["tracestate"] = state }
 
         let (date, start) = (Date(), ContinuousClock.now)
-        func tell(_ result: Result<Status, NetworkError>) {
+        func report(_ result: Result<Status, NetworkError>) {
             sink(
                 TraceInterceptor.Span(
                     context: own, parent: parent?.spanID, transfer: transfer.transfer, method: request.method,
@@ -58,10 +58,10 @@ public struct TraceInterceptor: Interceptor {
         }
         do throws(NetworkError) {
             let response = try await next(request)
-            tell(.success(response.head.status))
+            report(.success(response.head.status))
             return response
         } catch {
-            tell(.failure(error))
+            report(.failure(error))
             throw error
         }
     }

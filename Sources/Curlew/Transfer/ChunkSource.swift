@@ -106,25 +106,25 @@ private final class TappedSource<Sample: Sendable>: ChunkSource {
         state = Lock(State(sample: sample))
     }
 
-    deinit { tell(nil) }
+    deinit { report(nil) }
 
     var trailers: HeaderFields? { reader.trailers }
 
     func next() async throws -> ByteChunk? {
         do throws(NetworkError) {
             guard let chunk = try await reader.next() else {
-                tell(nil)
+                report(nil)
                 return nil
             }
             state.withLock { take(&$0.sample, chunk) }
             return chunk
         } catch {
-            tell(error)
+            report(error)
             throw error
         }
     }
 
-    private func tell(_ error: NetworkError?) {
+    private func report(_ error: NetworkError?) {
         let sample = state.withLock { state -> Sample? in
             defer { state.isReported = true }
             return state.isReported ? nil : state.sample

@@ -151,25 +151,25 @@ extension TransferRun {
         distributor.add(buffer, current: currentState)
         guard isNew else { return buffer }
         for engine in running { engine.watch(distributor) }
-        let now = view
+        let now = snapshot
         if now.finish != nil { receiveEnd(now, by: distributor) }
         return buffer
     }
 
-    private func receiveEnd(_ view: View, by distributor: EventDistributor) {
-        distributor.receiveEnd(event(.finished(view.error))) { metrics(in: view).map { event(.metrics($0)) } }
+    private func receiveEnd(_ snapshot: Snapshot, by distributor: EventDistributor) {
+        distributor.receiveEnd(event(.finished(snapshot.error))) { metrics(in: snapshot).map { event(.metrics($0)) } }
     }
 
     /// The metrics of the last attempt, unless it never started or belongs to another transfer.
-    private func metrics(in view: View) -> TransferMetrics? {
-        guard let latest = view.latest, latest.standing.startedAt != 0 else { return nil }
-        if case .made(let response)? = view.finish, response.value.attempt.map(owns) != true { return nil }
-        return view.metrics
+    private func metrics(in snapshot: Snapshot) -> TransferMetrics? {
+        guard let latest = snapshot.latest, latest.standing.startedAt != 0 else { return nil }
+        if case .made(let response)? = snapshot.finish, response.value.attempt.map(owns) != true { return nil }
+        return snapshot.metrics
     }
 
     /// Returns an event with the current state; nil before the start.
     private func currentState() -> TransferEvent? {
-        let now = view.state
+        let now = snapshot.state
         return now == .idle ? nil : event(.state(Transfer<Void>.State(sameAs: now)))
     }
 
@@ -186,20 +186,20 @@ extension TransferRun {
     }
 
     /// Sends an event to the observers of the transfer and its session; without observers no event is created.
-    func emit(_ kind: @autoclosure () -> TransferEvent.Kind) { tell { event(kind()) } }
+    func emit(_ kind: @autoclosure () -> TransferEvent.Kind) { send { event(kind()) } }
 
     /// Sends an event about another attempt that follows the given one.
     func emit(_ kind: @autoclosure () -> TransferEvent.Kind, of request: Request, attempt: Int) {
-        tell { event(kind(), of: request, attempt) }
+        send { event(kind(), of: request, attempt) }
     }
 
     /// Sends the end of the transfer to its observers and, if `reachesSession` is true, to those of its session.
     func emitEnd(toSession reachesSession: Bool) {
-        if let distributor = state.withLock({ $0.distributor }) { receiveEnd(view, by: distributor) }
-        if reachesSession, let relay = session.observedRelay { relay.send(event(.finished(view.error))) }
+        if let distributor = state.withLock({ $0.distributor }) { receiveEnd(snapshot, by: distributor) }
+        if reachesSession, let relay = session.observedRelay { relay.send(event(.finished(snapshot.error))) }
     }
 
-    private func tell(_ event: () -> TransferEvent) {
+    private func send(_ event: () -> TransferEvent) {
         let distributor = state.withLock { $0.distributor }
         let relay = session.observedRelay
         guard distributor != nil || relay != nil else { return }

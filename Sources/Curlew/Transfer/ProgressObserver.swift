@@ -44,9 +44,9 @@ final class ProgressObserver: Sendable {
         run.start()
         while true {
             let seen = run.signal.count
-            let view = run.view
-            if view.finish != nil { return done(run.progress(of: view)) }
-            switch step(run, view) {
+            let snapshot = run.snapshot
+            if snapshot.finish != nil { return done(run.progress(of: snapshot)) }
+            switch step(run, snapshot) {
             case .deliver(let progress): return progress
             case .wait: break
             case .waitWithTimer(let wait): ring(run, after: wait)
@@ -55,11 +55,11 @@ final class ProgressObserver: Sendable {
         }
     }
 
-    private func step(_ run: TransferRun, _ view: TransferRun.View) -> Step {
+    private func step(_ run: TransferRun, _ snapshot: TransferRun.Snapshot) -> Step {
         // Attempts report their progress once in an interval at most.
-        if let download = run.download { return step(of: download, run, view) }
-        guard let latest = view.latest, let counters = view.counters else { return .wait }
-        let progress = run.progress(of: view)
+        if let download = run.download { return step(of: download, run, snapshot) }
+        guard let latest = snapshot.latest, let counters = snapshot.counters else { return .wait }
+        let progress = run.progress(of: snapshot)
         return state.withLock { state in
             guard state.attempt != latest.id || state.counters != counters else { return .wait }
             state.counters = counters
@@ -69,11 +69,11 @@ final class ProgressObserver: Sendable {
     }
 
     private func step(
-        of download: DownloadRun, _ run: TransferRun, _ view: TransferRun.View
+        of download: DownloadRun, _ run: TransferRun, _ snapshot: TransferRun.Snapshot
     ) -> Step {
         let interval = run.session.loop.configuration.progressInterval
         let now = run.session.loop.clock.now()
-        let (progress, transferred) = (run.progress(of: view), download.transferred)
+        let (progress, transferred) = (run.progress(of: snapshot), download.transferred)
         return state.withLock { state in
             let isNew =
                 state.delivered?.received != progress.received

@@ -36,7 +36,7 @@ extension RunMachine {
         /// Something has changed: an informational head, progress, or the state of a download.
         ///
         /// Waiting readers check again.
-        case news
+        case update
 
         // Results of the chain.
         case sent(Attempt)
@@ -50,14 +50,14 @@ extension RunMachine {
     }
 
     /// Changes to an attempt.
-    struct Order: OptionSet, Sendable {
+    struct Changes: OptionSet, Sendable {
         let rawValue: UInt8
 
-        static var pause: Order { Order(rawValue: 1) }
-        static var resume: Order { Order(rawValue: 2) }
-        static var prioritise: Order { Order(rawValue: 4) }
+        static var pause: Changes { Changes(rawValue: 1) }
+        static var resume: Changes { Changes(rawValue: 2) }
+        static var prioritise: Changes { Changes(rawValue: 4) }
         /// Deliver the body to a reader instead of collecting it.
-        static var stream: Order { Order(rawValue: 8) }
+        static var stream: Changes { Changes(rawValue: 8) }
     }
 
     /// The effects of an input; fixed fields, because an array would allocate for every request.
@@ -65,7 +65,7 @@ extension RunMachine {
         /// Changes to an attempt.
         ///
         /// The owner makes them under the lock of the machine, so that two threads keep their order.
-        var changes: (attempt: Attempt, order: Order)?
+        var changes: (attempt: Attempt, what: Changes)?
         /// Earlier attempts to which the changes or the cancellation also apply; usually empty.
         var others: [Attempt] = []
         // The owner carries out the following effects in this order, without the lock.

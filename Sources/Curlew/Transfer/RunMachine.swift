@@ -19,7 +19,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         /// The first attempt runs without the chain.
         case folded(Attempt)
         /// The chain runs.
-        case awake
+        case runningChain
         /// The body of a response arrives: the chain's response, or the attempt's own response if nil.
         case responded(Attempt, Response?)
         case finished(Finish)
@@ -99,7 +99,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
 
     /// Creates the machine of a transfer whose chain must see what an attempt has received.
     init(continuing attempt: Attempt, priority: Int) {
-        phase = .awake
+        phase = .runningChain
         latest = attempt
         hasFirst = true
         attempts = 1
@@ -112,7 +112,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     /// Whether the reader of the stream can have the response, or the error of a transfer without one.
     var hasResponse: Bool {
         switch phase {
-        case .idle, .folded, .awake: false
+        case .idle, .folded, .runningChain: false
         case .responded, .finished: true
         }
     }
@@ -142,7 +142,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     /// Starts a transfer without a planned attempt, whose chain the caller then runs; returns false for others.
     mutating func beginChain() -> Bool {
         guard case .idle(nil) = phase else { return false }
-        phase = .awake
+        phase = .runningChain
         hasStarted = true
         return true
     }
@@ -233,12 +233,12 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
             resumeAttemptWaiters(&effects) { $0.attempt == id }
             if latest?.id == id { hasLatestEnded = true } else { others.removeAll { $0.id == id } }
             end(of: id, isFinal, &effects)
-        case .news: resumeReaders(&effects)
+        case .update: resumeReaders(&effects)
         case .sent(let attempt): sent(attempt, &effects)
         case .respond(let response, let attempt, let hasEnded): respond(response, attempt, hasEnded, &effects)
-        case .fail(let error): if case .awake = phase { finish(.failed(error), &effects) }
+        case .fail(let error): if case .runningChain = phase { finish(.failed(error), &effects) }
         case .expire:
-            guard case .awake = phase else { break }
+            guard case .runningChain = phase else { break }
             isExpired = true
             effects.cancelsChain = true
         }
@@ -253,35 +253,35 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         hasStarted = true
         if let planned {
             attempts = 1
-            change(planned, orders, &effects)
+            change(planned, initialChanges, &effects)
             effects.start = planned
         }
         if let planned, !startsChain {
             phase = .folded(planned)
         } else {
-            phase = .awake
+            phase = .runningChain
             hasFirst = planned != nil
             effects.runsChain = true
         }
     }
 
-    /// The orders for a new attempt.
-    private var orders: Order {
-        var orders: Order = []
-        if isPaused { orders.insert(.pause) }
-        if claim == .stream { orders.insert(.stream) }
-        if priority != plannedPriority { orders.insert(.prioritise) }
-        return orders
+    /// The changes that a new attempt needs.
+    private var initialChanges: Changes {
+        var changes: Changes = []
+        if isPaused { changes.insert(.pause) }
+        if claim == .stream { changes.insert(.stream) }
+        if priority != plannedPriority { changes.insert(.prioritise) }
+        return changes
     }
 
-    private func change(_ attempt: Attempt?, _ order: Order, _ effects: inout Effects) {
+    private func change(_ attempt: Attempt?, _ changes: Changes, _ effects: inout Effects) {
         if case .finished = phase { return }
-        guard let attempt, !order.isEmpty else { return }
-        effects.changes = (attempt, order.union(effects.changes?.order ?? []))
+        guard let attempt, !changes.isEmpty else { return }
+        effects.changes = (attempt, changes.union(effects.changes?.what ?? []))
     }
 
-    private func changeAll(_ order: Order, _ effects: inout Effects) {
-        change(latest, order, &effects)
+    private func changeAll(_ changes: Changes, _ effects: inout Effects) {
+        change(latest, changes, &effects)
         if effects.changes != nil { effects.others = others }
     }
 
@@ -290,7 +290,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         case .finished: return
         case .idle: finish(.cancelled, &effects)
         case .folded(let attempt), .responded(let attempt, _): effects.cancel = attempt
-        case .awake:
+        case .runningChain:
             effects.cancel = latest
             effects.cancelsChain = true
         }
@@ -317,7 +317,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
 
     private mutating func head(of id: UInt64, _ isFinal: Bool, _ effects: inout Effects) {
         guard case .folded(let attempt) = phase, attempt.id == id else { return }
-        if !isFinal { return wake(&effects) }
+        if !isFinal { return runChain(&effects) }
         guard claim == .stream else { return }
         phase = .responded(attempt, nil)
         resumeReaders(&effects)
@@ -327,7 +327,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         switch phase {
         case .folded(let attempt) where attempt.id == id:
             if isFinal { return finish(.attempt(attempt, nil), &effects) }
-            isCancelled ? finish(.cancelled, &effects) : wake(&effects)
+            isCancelled ? finish(.cancelled, &effects) : runChain(&effects)
         case .responded(let attempt, let response) where attempt.id == id:
             finish(.attempt(attempt, response), &effects)
         default: break
@@ -335,10 +335,10 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     }
 
     /// Runs the chain, whose first `send` takes the attempt.
-    private mutating func wake(_ effects: inout Effects) {
+    private mutating func runChain(_ effects: inout Effects) {
         // A cancelled attempt ends soon, and its end finishes the transfer.
         if isCancelled { return }
-        phase = .awake
+        phase = .runningChain
         hasFirst = true
         effects.runsChain = true
     }
@@ -346,10 +346,10 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     private mutating func sent(_ attempt: Attempt, _ effects: inout Effects) {
         attempts += 1
         effects.start = attempt
-        effects.changes = orders.isEmpty ? nil : (attempt, orders)
+        effects.changes = initialChanges.isEmpty ? nil : (attempt, initialChanges)
         switch phase {
         case .idle, .folded, .finished: return
-        case .awake: setLatest(attempt)
+        case .runningChain: setLatest(attempt)
         case .responded: others.append(attempt)
         }
         if isCancelled { effects.cancel = attempt }
@@ -372,7 +372,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     private mutating func respond(
         _ response: Response, _ attempt: Attempt?, _ hasEnded: Bool, _ effects: inout Effects
     ) {
-        guard case .awake = phase else { return }
+        guard case .runningChain = phase else { return }
         guard let attempt else { return finish(.made(response), &effects) }
         setLatest(attempt)
         if hasEnded { return finish(.attempt(attempt, response), &effects) }

@@ -68,7 +68,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     public var label: String? { run.request.options.label }
 
     /// The current state of the transfer.
-    public var state: State { State(sameAs: run.view.state) }
+    public var state: State { State(sameAs: run.snapshot.state) }
 
     var run: TransferRun { lifetime.run }
 

@@ -86,12 +86,12 @@ extension TransferRun {
             return (state.machine.phase, state.first)
         }
         switch phase {
-        case .idle, .folded, .awake: return nil
+        case .idle, .folded, .runningChain: return nil
         case .responded(_, let response?), .finished(.attempt(_, let response?)), .finished(.made(let response)):
             return response.value
         case .responded(let engine, nil), .finished(.attempt(let engine, nil)):
             if let first, case .head(let raw)? = engine.firstResult { return first.response(raw) }
-            throw view.error ?? .headless(request)
+            throw snapshot.error ?? .headless(request)
         case .finished(.failed(let error)): throw error
         case .finished(.cancelled): throw cancellation
         }
@@ -119,18 +119,18 @@ extension TransferRun: TransferSink {
 
     func receivedHead(of transfer: EngineTransfer, isFinal: Bool) { on(.head(transfer.id, isFinal: isFinal)) }
 
-    func receivedNews(of transfer: EngineTransfer) {
+    func receivedUpdate(of transfer: EngineTransfer) {
         let consequences = state.withLock { state in
             defer { state.notifications += 1 }
             guard state.machine.claim == .stream, state.machine.latest === transfer else {
-                return accept(.news, outcome: nil, &state)
+                return accept(.update, outcome: nil, &state)
             }
             let capacity = max(EngineTransfer.informationalKept - state.preview.count, 0)
             state.preview += transfer.takeInformation().prefix(capacity)
             if state.wantsProgress, let counters = transfer.takeProgressBeforeHead() {
                 state.setProgress(counters, of: transfer)
             }
-            return accept(.news, outcome: nil, &state)
+            return accept(.update, outcome: nil, &state)
         }
         carryOut(consequences) { $0.resume() }
     }

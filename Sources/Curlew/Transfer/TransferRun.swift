@@ -158,9 +158,9 @@ final class TransferRun: Sendable {
         _ input: Machine.Input, outcome: EngineTransfer.Outcome?, _ state: inout State
     ) -> Consequences {
         let effects = state.machine.on(input)
-        if let (engine, order) = effects.changes {
-            state.apply(order, to: engine)
-            for other in effects.others { state.apply(order, to: other) }
+        if let (engine, changes) = effects.changes {
+            state.apply(changes, to: engine)
+            for other in effects.others { state.apply(changes, to: other) }
         }
         state.noteStart(by: session.loop.clock)
         // Without a sink, an attempt that another thread cancels now would end unnoticed.
@@ -312,7 +312,7 @@ final class TransferRun: Sendable {
     func notify() {
         let consequences = state.withLock { state in
             state.notifications += 1
-            return accept(.news, outcome: nil, &state)
+            return accept(.update, outcome: nil, &state)
         }
         carryOut(consequences) { $0.resume() }
     }
@@ -358,11 +358,11 @@ extension TransferRun.State {
         startPriority = Task.currentPriority
     }
 
-    fileprivate func apply(_ order: TransferRun.Machine.Order, to engine: EngineTransfer) {
-        if order.contains(.pause) { engine.pause() }
-        if order.contains(.resume) { engine.resume() }
-        if order.contains(.prioritise) { engine.priority = machine.priority }
-        if order.contains(.stream) { engine.claimStream() }
+    fileprivate func apply(_ changes: TransferRun.Machine.Changes, to engine: EngineTransfer) {
+        if changes.contains(.pause) { engine.pause() }
+        if changes.contains(.resume) { engine.resume() }
+        if changes.contains(.prioritise) { engine.priority = machine.priority }
+        if changes.contains(.stream) { engine.claimStream() }
     }
 }
 

@@ -78,11 +78,11 @@ extension EngineTransfer {
 
     /// Sends an event to the observers; without observers the event is not created.
     @inline(__always)
-    func tell(_ event: @autoclosure () -> EngineEvent) {
-        if let state = loopState.observerState { tell(event(), state) }
+    func send(_ event: @autoclosure () -> EngineEvent) {
+        if let state = loopState.observerState { send(event(), state) }
     }
 
-    private func tell(_ event: EngineEvent, _ state: ObserverState) {
+    private func send(_ event: EngineEvent, _ state: ObserverState) {
         let now = loop.clock.now()
         state.own?.didObserve(event, of: self, at: now)
         state.common?.didObserve(event, of: self, at: now)
@@ -116,26 +116,26 @@ extension EngineTransfer {
             return
         }
         state.isPaused = isPaused
-        tell(isPaused ? .paused : .resumed, state)
+        send(isPaused ? .paused : .resumed, state)
     }
 
     /// Sends `restarted`, and `resolved` because the addresses are known.
     func sendRestartEvent() {
         guard let state = loopState.observerState else { return }
         state.sending = .pending
-        tell(.restarted, state)
-        tell(.resolved, state)
+        send(.restarted, state)
+        send(.resolved, state)
     }
 
     /// Sends the connection that libcurl is about to use for the request.
     func sendConnectionEvent(remote: @autoclosure () -> String, isReused: Bool, _ handle: EasyHandle) {
         guard let state = loopState.observerState else { return }
-        tell(.connected(remote: remote(), isReused: isReused), state)
+        send(.connected(remote: remote(), isReused: isReused), state)
         var facts = curlew_tls_facts()
         if plan.isSecure, !isReused, curlew_tls_read(handle.curl, &facts) {
             let version = facts.version.map { String(cString: $0) } ?? ""
             let cipher = facts.cipher.map { String(cString: $0) } ?? ""
-            tell(.secured(version: version, cipher: cipher, isResumed: facts.resumed), state)
+            send(.secured(version: version, cipher: cipher, isResumed: facts.resumed), state)
         }
         guard !isBodyPulled || upload.length == 0 else { return }
         // Head and body are sent in one write right after this callback; libcurl does not request the body separately.
@@ -147,14 +147,14 @@ extension EngineTransfer {
     func sendDeferredSentEvent() {
         guard let state = loopState.observerState, state.sending == .deferred else { return }
         state.sending = .sent
-        tell(.sent(upload.length), state)
+        send(.sent(upload.length), state)
     }
 
     /// Sends `sent` when libcurl has read the last byte of the body.
     func sendSentEvent() {
         guard let state = loopState.observerState, state.sending != .sent, !loopState.isHeadComplete else { return }
         state.sending = .sent
-        tell(.sent(loopState.counters.sent), state)
+        send(.sent(loopState.counters.sent), state)
     }
 }
 

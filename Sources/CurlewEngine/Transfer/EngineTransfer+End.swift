@@ -37,7 +37,7 @@ extension EngineTransfer {
         guard let ending else { return false }
         // A transfer that the loop does not know has no observer state, so this writes nothing.
         if loopState.observerState != nil { loopState.observerState = nil }
-        if case .reported(let report) = consume ending { tell(report, observer, at: now, &callers) }
+        if case .reported(let report) = consume ending { deliver(report, observer, at: now, &callers) }
         closePipes()
         callers.hold = nil
         if let reader = callers.reader { reader.continuation.resume(returning: reader.step) }
@@ -52,7 +52,7 @@ extension EngineTransfer {
         loopState.deliveries = nil
         // Callers that need only a head that is not final are notified before the end.
         if !loopState.isHeadFinal { publish(deliveries.now, isForReader: failure?.isCancellation != true) }
-        if failure == nil, isWhole { tell(.received(loopState.counters.received)) }
+        if failure == nil, isWhole { send(.received(loopState.counters.received)) }
         complete(failure: failure, metrics: metrics, observer: deliveries.observer, in: deliveries)
         loopState.slab = nil
     }
@@ -67,7 +67,8 @@ extension EngineTransfer {
 
     /// Reports the end to the observers and the sink, and publishes it.
     @inline(never)
-    private func tell(_ report: Report, _ observer: (any EngineObserver)?, at now: UInt64, _ callers: inout Callers) {
+    private func deliver(_ report: Report, _ observer: (any EngineObserver)?, at now: UInt64, _ callers: inout Callers)
+    {
         let (end, own) = (report.end, report.own)
         own?.didObserve(.ended(end), of: self, at: now)
         observer?.didObserve(.ended(end), of: self, at: now)

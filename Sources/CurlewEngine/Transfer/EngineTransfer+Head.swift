@@ -125,7 +125,7 @@ extension EngineTransfer {
             if let hold { shared.hold = hold }
         }
         sendDeferredSentEvent()
-        tell(.head(head))
+        send(.head(head))
         deliveries.markDirty(self)
     }
 
@@ -135,7 +135,7 @@ extension EngineTransfer {
             if shared.informational.count < EngineTransfer.informationalKept { shared.informational.append(head) }
         }
         sendDeferredSentEvent()
-        tell(.informational(head))
+        send(.informational(head))
         deliveries.markDirty(self)
     }
 

@@ -78,13 +78,13 @@ extension EngineTransfer {
         var wakes: (UnsafeContinuation<Step, Never>, Step)?
         var headDueAt: UInt64?
         var sink: (any TransferSink)?
-        var (reportsHead, reportsNews) = (false, false)
+        var (reportsHead, reportsUpdate) = (false, false)
         var leaver: Waiter?
         shared.withLock { shared in
             copyReceived(to: &shared, at: now)
             if isProgressDue {
                 shared.isProgressDue = true
-                reportsNews = shared.isProgressWanted
+                reportsUpdate = shared.isProgressWanted
             } else {
                 // A busy reader needs the progress as well: when it returns, no more bytes may arrive.
                 isDeferred = shared.isProgressWanted || shared.readerWantsProgress
@@ -102,7 +102,7 @@ extension EngineTransfer {
                     (reportsHead, headDueAt) = headReport(of: shared, at: now)
                     shared.isHeadReported = reportsHead
                 }
-                if !shared.collects, !shared.informational.isEmpty { reportsNews = true }
+                if !shared.collects, !shared.informational.isEmpty { reportsUpdate = true }
             }
             loopState.buffered = shared.buffered
             // Once receiving is paused, only the reader resumes it, and posts a record for that.
@@ -110,7 +110,7 @@ extension EngineTransfer {
             shared.isFlowPaused = !shared.collects && isFull
             loopState.isFlowPaused = shared.isFlowPaused
         }
-        if reportsNews { sink?.receivedNews(of: self) }
+        if reportsUpdate { sink?.receivedUpdate(of: self) }
         if reportsHead { sink?.receivedHead(of: self, isFinal: loopState.isHeadFinal) }
         wakes.map { reader, step in reader.resume(returning: step) }
         leaver?.resume()

@@ -19,7 +19,7 @@ package protocol TransferSink: AnyObject, Sendable {
     func receivedHead(of transfer: EngineTransfer, isFinal: Bool)
 
     /// Called when informational heads arrive for a stream, or progress is due.
-    func receivedNews(of transfer: EngineTransfer)
+    func receivedUpdate(of transfer: EngineTransfer)
 
     /// Called once for the end, after the observers of events and before any caller can see the outcome.
     ///

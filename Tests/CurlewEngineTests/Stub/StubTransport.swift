@@ -77,7 +77,7 @@ final class StubTransport: Transport {
         guard let watching = transfer.watching else { return }
         transfer.loopState.lastActivity = max(deliveries.now, watching.startedAt)
         transfer.setObservers(own: watching.observer, common: deliveries.observer, isPaused: false)
-        transfer.tell(.queued)
+        transfer.send(.queued)
         transfer.sendPauseEvent()
         let steps = program.withLock { $0.scripts[transfer.id] } ?? [.connect, .head(200), .end]
         plays.append(Play(transfer, steps, at: deliveries.now))
@@ -149,7 +149,7 @@ final class StubTransport: Transport {
             transfer.loopState.deliveries = deliveries
             if collects { transfer.loopState.collected = CollectedBody() }
             play.stage = .connecting(since: now)
-            transfer.tell(.resolved)
+            transfer.send(.resolved)
             hasAdmitted = true
         }
         return hasAdmitted
@@ -164,7 +164,7 @@ final class StubTransport: Transport {
         case .connect:
             play.stage = .connected
             transfer.loopState.lastActivity = now
-            transfer.tell(.connected(remote: "stub", isReused: false))
+            transfer.send(.connected(remote: "stub", isReused: false))
         case .take(let count):
             guard !transfer.loopState.isUserPaused, send(count, play) else { return false }
         case .informational(let status): transfer.receiveInformational(head(status, [], transfer), deliveries)

@@ -115,7 +115,7 @@ struct SessionRecorderTests {
         let session = Session(observers: [records])
         let held = session.transfer(Request(server.url("/held"))).start()
         await gate.waitUntilReached()
-        let attempt = try #require(held.run.view.latest)
+        let attempt = try #require(held.run.snapshot.latest)
         attempt.watch(EndObserver(ended))
         _ = try await session.data(for: Request(server.url("/quick")))
         #expect(isInTime.withLock { $0 }, "the recorder blocked the loop")

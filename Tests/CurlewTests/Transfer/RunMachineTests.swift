@@ -37,9 +37,9 @@ struct RunMachineTests {
     /// A machine in a state, with one waiting task, one reader or one step of the chain where the state has them.
     private enum Scene: String, CaseIterable {
         case idle, idlePaused, besideChain, folded, foldedWithWaiter, foldedWithTwo, foldedDetached, foldedStream
-        case foldedCancelled, awake, awakePaused, awakeSending, awakeAwaitingEnd, awakeWithWaiter, awakeCancelled,
+        case foldedCancelled, chain, chainPaused, chainSending, chainAwaitingEnd, chainWithWaiter, chainCancelled,
             responded
-        case respondedWithWaiter, respondedStream, finished, refused, awakeWithTwoAttempts
+        case respondedWithWaiter, respondedStream, finished, refused, chainWithTwoAttempts
 
         var machine: StubMachine {
             let first = StubAttempt(id: 1)
@@ -61,11 +61,11 @@ struct RunMachineTests {
                 _ = machine.on(.awaitFinish(StubWaiter(id: 9)))
             }
             if self == .foldedWithTwo { _ = machine.on(.awaitFinish(StubWaiter(id: 6))) }
-            if rawValue.hasPrefix("awake") || rawValue.hasPrefix("responded") { _ = machine.on(.sent(first)) }
-            if self == .awakeWithTwoAttempts { _ = machine.on(.sent(StubAttempt(id: 3))) }
-            if self == .awakeSending { _ = machine.on(.awaitHead(1, StubWaiter(id: 8))) }
-            if self == .awakeAwaitingEnd { _ = machine.on(.awaitEnd(1, StubWaiter(id: 8))) }
-            if self == .awakePaused { _ = machine.on(.pause) }
+            if rawValue.hasPrefix("chain") || rawValue.hasPrefix("responded") { _ = machine.on(.sent(first)) }
+            if self == .chainWithTwoAttempts { _ = machine.on(.sent(StubAttempt(id: 3))) }
+            if self == .chainSending { _ = machine.on(.awaitHead(1, StubWaiter(id: 8))) }
+            if self == .chainAwaitingEnd { _ = machine.on(.awaitEnd(1, StubWaiter(id: 8))) }
+            if self == .chainPaused { _ = machine.on(.pause) }
             if rawValue.hasPrefix("responded") { _ = machine.on(.respond("r", first, hasEnded: false)) }
             if rawValue.hasSuffix("Cancelled") { _ = machine.on(.cancel) }
             if self == .finished { _ = machine.on(.end(1, isFinal: true)) }
@@ -79,7 +79,7 @@ struct RunMachineTests {
         ("awaitFinish", .awaitFinish(StubWaiter(id: 7))), ("leave", .leave(9)), ("read", .read),
         ("head final", .head(1, isFinal: true)),
         ("head not final", .head(1, isFinal: false)), ("end final", .end(1, isFinal: true)),
-        ("end not final", .end(1, isFinal: false)), ("news", .news), ("sent", .sent(StubAttempt(id: 2))),
+        ("end not final", .end(1, isFinal: false)), ("update", .update), ("sent", .sent(StubAttempt(id: 2))),
         ("respond running", .respond("r", StubAttempt(id: 1), hasEnded: false)),
         ("respond ended", .respond("r", StubAttempt(id: 1), hasEnded: true)),
         ("respond made", .respond("r", nil, hasEnded: true)),
@@ -90,13 +90,13 @@ struct RunMachineTests {
     private func words(_ machine: StubMachine, _ effects: StubMachine.Effects) -> String {
         var effects = effects
         var words: [String] = []
-        if let (attempt, order) = effects.changes {
+        if let (attempt, changes) = effects.changes {
             let names = [
-                (StubMachine.Order.pause, "pause"), (.resume, "resume"), (.prioritise, "prioritise"),
+                (StubMachine.Changes.pause, "pause"), (.resume, "resume"), (.prioritise, "prioritise"),
                 (.stream, "stream"),
             ]
             for attempt in [attempt] + effects.others {
-                words += names.filter { order.contains($0.0) }.map { "\($0.1) \(attempt.id)" }
+                words += names.filter { changes.contains($0.0) }.map { "\($0.1) \(attempt.id)" }
             }
         }
         if let attempt = effects.start { words.append("start \(attempt.id)") }
@@ -110,7 +110,7 @@ struct RunMachineTests {
             switch machine.phase {
             case .idle: "idle"
             case .folded: "folded"
-            case .awake: "awake"
+            case .runningChain: "chain"
             case .responded: "responded"
             case .finished(.attempt): "finished with attempt"
             case .finished(.made): "finished with made"
@@ -125,9 +125,9 @@ struct RunMachineTests {
         machine.claimFile()
         _ = machine.on(.start(detaches: false))
         for id: UInt64 in [7, 8, 9] { _ = machine.on(.awaitResponse(StubWaiter(id: id))) }
-        #expect(words(machine, machine.on(.leave(8))) == "withdraw 8, → awake")
-        #expect(words(machine, machine.on(.leave(8))) == "→ awake")
-        #expect(words(machine, machine.on(.news)) == "resume 7, resume 9, → awake")
+        #expect(words(machine, machine.on(.leave(8))) == "withdraw 8, → chain")
+        #expect(words(machine, machine.on(.leave(8))) == "→ chain")
+        #expect(words(machine, machine.on(.update)) == "resume 7, resume 9, → chain")
         #expect(!machine.isCancelled)
     }
 
@@ -137,24 +137,24 @@ struct RunMachineTests {
         machine.addFileReader()
         _ = machine.on(.start(detaches: false))
         _ = machine.on(.awaitFinish(StubWaiter(id: 7)))
-        #expect(words(machine, machine.on(.leave(7))) == "withdraw 7, → awake")
+        #expect(words(machine, machine.on(.leave(7))) == "withdraw 7, → chain")
         machine.removeFileReader()
         _ = machine.on(.awaitFinish(StubWaiter(id: 8)))
-        #expect(words(machine, machine.on(.leave(8))) == "cancel chain, → awake")
+        #expect(words(machine, machine.on(.leave(8))) == "cancel chain, → chain")
     }
 
     @Test func commandsReachEveryAttemptThatHasNotEnded() {
-        var machine = Scene.awakeWithTwoAttempts.machine
+        var machine = Scene.chainWithTwoAttempts.machine
         _ = machine.on(.respond("r", StubAttempt(id: 1), hasEnded: false))
         #expect(words(machine, machine.on(.pause)) == "pause 1, pause 3, → responded")
         _ = machine.on(.end(3, isFinal: true))
         #expect(words(machine, machine.on(.resume)) == "resume 1, → responded")
-        machine = Scene.awakeWithTwoAttempts.machine
+        machine = Scene.chainWithTwoAttempts.machine
         _ = machine.on(.end(1, isFinal: true))
-        #expect(words(machine, machine.on(.pause)) == "pause 3, → awake")
+        #expect(words(machine, machine.on(.pause)) == "pause 3, → chain")
         _ = machine.on(.end(3, isFinal: true))
         _ = machine.on(.sent(StubAttempt(id: 4)))
-        #expect(words(machine, machine.on(.cancel)) == "cancel 4, cancel chain, → awake")
+        #expect(words(machine, machine.on(.cancel)) == "cancel 4, cancel chain, → chain")
         machine = Scene.responded.machine
         #expect(words(machine, machine.on(.sent(StubAttempt(id: 5)))) == "start 5, → responded")
         #expect(words(machine, machine.on(.pause)) == "pause 1, pause 5, → responded")

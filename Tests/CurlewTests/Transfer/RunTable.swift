@@ -24,15 +24,15 @@ enum RunTable {
         idlePaused · awaitFinish: pause 1, start 1, → folded
         idlePaused · read: pause 1, stream 1, start 1, → folded
         idlePaused · sent: pause 2, start 2, → idle
-        besideChain · start: start 1, run chain, → awake
-        besideChain · detach: start 1, run chain, → awake
+        besideChain · start: start 1, run chain, → chain
+        besideChain · detach: start 1, run chain, → chain
         besideChain · pause: pause 1, → idle
         besideChain · resume: resume 1, → idle
         besideChain · prioritise: prioritise 1, → idle
         besideChain · cancel: report end, → cancelled
         besideChain · drop: report end, → cancelled
-        besideChain · awaitFinish: start 1, run chain, → awake
-        besideChain · read: stream 1, start 1, run chain, → awake
+        besideChain · awaitFinish: start 1, run chain, → chain
+        besideChain · read: stream 1, start 1, run chain, → chain
         besideChain · sent: start 2, → idle
         folded · pause: pause 1, → folded
         folded · resume: resume 1, → folded
@@ -40,9 +40,9 @@ enum RunTable {
         folded · cancel: cancel 1, → folded
         folded · drop: cancel 1, → folded
         folded · read: stream 1, → folded
-        folded · head not final: run chain, → awake
+        folded · head not final: run chain, → chain
         folded · end final: report end, → finished with attempt
-        folded · end not final: run chain, → awake
+        folded · end not final: run chain, → chain
         folded · sent: start 2, → folded
         foldedWithWaiter · pause: pause 1, → folded
         foldedWithWaiter · resume: resume 1, → folded
@@ -51,9 +51,9 @@ enum RunTable {
         foldedWithWaiter · drop: cancel 1, → folded
         foldedWithWaiter · leave: cancel 1, → folded
         foldedWithWaiter · read: stream 1, → folded
-        foldedWithWaiter · head not final: run chain, → awake
+        foldedWithWaiter · head not final: run chain, → chain
         foldedWithWaiter · end final: report end, resume 9, → finished with attempt
-        foldedWithWaiter · end not final: run chain, → awake
+        foldedWithWaiter · end not final: run chain, → chain
         foldedWithWaiter · sent: start 2, → folded
         foldedWithTwo · pause: pause 1, → folded
         foldedWithTwo · resume: resume 1, → folded
@@ -62,9 +62,9 @@ enum RunTable {
         foldedWithTwo · drop: cancel 1, → folded
         foldedWithTwo · leave: withdraw 9, → folded
         foldedWithTwo · read: stream 1, → folded
-        foldedWithTwo · head not final: run chain, → awake
+        foldedWithTwo · head not final: run chain, → chain
         foldedWithTwo · end final: report end, resume 9, resume 6, → finished with attempt
-        foldedWithTwo · end not final: run chain, → awake
+        foldedWithTwo · end not final: run chain, → chain
         foldedWithTwo · sent: start 2, → folded
         foldedDetached · pause: pause 1, → folded
         foldedDetached · resume: resume 1, → folded
@@ -72,9 +72,9 @@ enum RunTable {
         foldedDetached · cancel: cancel 1, → folded
         foldedDetached · leave: withdraw 9, → folded
         foldedDetached · read: stream 1, → folded
-        foldedDetached · head not final: run chain, → awake
+        foldedDetached · head not final: run chain, → chain
         foldedDetached · end final: report end, resume 9, → finished with attempt
-        foldedDetached · end not final: run chain, → awake
+        foldedDetached · end not final: run chain, → chain
         foldedDetached · sent: start 2, → folded
         foldedStream · pause: pause 1, → folded
         foldedStream · resume: resume 1, → folded
@@ -84,10 +84,10 @@ enum RunTable {
         foldedStream · leave: cancel 1, → folded
         foldedStream · read: stream 1, → folded
         foldedStream · head final: resume 9, → responded
-        foldedStream · head not final: run chain, → awake
+        foldedStream · head not final: run chain, → chain
         foldedStream · end final: report end, resume 9, → finished with attempt
-        foldedStream · end not final: run chain, → awake
-        foldedStream · news: resume 9, → folded
+        foldedStream · end not final: run chain, → chain
+        foldedStream · update: resume 9, → folded
         foldedStream · sent: stream 2, start 2, → folded
         foldedCancelled · pause: pause 1, → folded
         foldedCancelled · resume: resume 1, → folded
@@ -98,85 +98,85 @@ enum RunTable {
         foldedCancelled · end final: report end, → finished with attempt
         foldedCancelled · end not final: report end, → cancelled
         foldedCancelled · sent: start 2, → folded
-        awake · pause: pause 1, → awake
-        awake · resume: resume 1, → awake
-        awake · prioritise: prioritise 1, → awake
-        awake · cancel: cancel 1, cancel chain, → awake
-        awake · drop: cancel 1, cancel chain, → awake
-        awake · read: stream 1, → awake
-        awake · sent: start 2, → awake
-        awake · respond running: → responded
-        awake · respond ended: report end, → finished with attempt
-        awake · respond made: report end, → finished with made
-        awake · fail: report end, → failed
-        awake · expire: cancel chain, → awake
-        awakePaused · pause: pause 1, → awake
-        awakePaused · resume: resume 1, → awake
-        awakePaused · prioritise: prioritise 1, → awake
-        awakePaused · cancel: cancel 1, cancel chain, → awake
-        awakePaused · drop: cancel 1, cancel chain, → awake
-        awakePaused · read: stream 1, → awake
-        awakePaused · sent: pause 2, start 2, → awake
-        awakePaused · respond running: → responded
-        awakePaused · respond ended: report end, → finished with attempt
-        awakePaused · respond made: report end, → finished with made
-        awakePaused · fail: report end, → failed
-        awakePaused · expire: cancel chain, → awake
-        awakeSending · pause: pause 1, → awake
-        awakeSending · resume: resume 1, → awake
-        awakeSending · prioritise: prioritise 1, → awake
-        awakeSending · cancel: cancel 1, cancel chain, → awake
-        awakeSending · drop: cancel 1, cancel chain, → awake
-        awakeSending · read: stream 1, → awake
-        awakeSending · head final: resume 8, → awake
-        awakeSending · head not final: resume 8, → awake
-        awakeSending · end final: resume 8, → awake
-        awakeSending · end not final: resume 8, → awake
-        awakeSending · sent: start 2, → awake
-        awakeSending · respond running: → responded
-        awakeSending · respond ended: report end, → finished with attempt
-        awakeSending · respond made: report end, → finished with made
-        awakeSending · fail: report end, → failed
-        awakeSending · expire: cancel chain, → awake
-        awakeAwaitingEnd · pause: pause 1, → awake
-        awakeAwaitingEnd · resume: resume 1, → awake
-        awakeAwaitingEnd · prioritise: prioritise 1, → awake
-        awakeAwaitingEnd · cancel: cancel 1, cancel chain, → awake
-        awakeAwaitingEnd · drop: cancel 1, cancel chain, → awake
-        awakeAwaitingEnd · read: stream 1, resume 8, → awake
-        awakeAwaitingEnd · sent: start 2, → awake
-        awakeAwaitingEnd · respond running: → responded
-        awakeAwaitingEnd · respond ended: report end, → finished with attempt
-        awakeAwaitingEnd · respond made: report end, → finished with made
-        awakeAwaitingEnd · fail: report end, → failed
-        awakeAwaitingEnd · expire: cancel chain, → awake
-        awakeAwaitingEnd · end final: resume 8, → awake
-        awakeAwaitingEnd · end not final: resume 8, → awake
-        awakeWithWaiter · pause: pause 1, → awake
-        awakeWithWaiter · resume: resume 1, → awake
-        awakeWithWaiter · prioritise: prioritise 1, → awake
-        awakeWithWaiter · cancel: cancel 1, cancel chain, → awake
-        awakeWithWaiter · drop: cancel 1, cancel chain, → awake
-        awakeWithWaiter · leave: cancel 1, cancel chain, → awake
-        awakeWithWaiter · read: stream 1, → awake
-        awakeWithWaiter · sent: start 2, → awake
-        awakeWithWaiter · respond running: → responded
-        awakeWithWaiter · respond ended: report end, resume 9, → finished with attempt
-        awakeWithWaiter · respond made: report end, resume 9, → finished with made
-        awakeWithWaiter · fail: report end, resume 9, → failed
-        awakeWithWaiter · expire: cancel chain, → awake
-        awakeCancelled · pause: pause 1, → awake
-        awakeCancelled · resume: resume 1, → awake
-        awakeCancelled · prioritise: prioritise 1, → awake
-        awakeCancelled · cancel: cancel 1, cancel chain, → awake
-        awakeCancelled · drop: cancel 1, cancel chain, → awake
-        awakeCancelled · read: stream 1, → awake
-        awakeCancelled · sent: start 2, cancel 2, → awake
-        awakeCancelled · respond running: cancel 1, → responded
-        awakeCancelled · respond ended: report end, → finished with attempt
-        awakeCancelled · respond made: report end, → finished with made
-        awakeCancelled · fail: report end, → failed
-        awakeCancelled · expire: cancel chain, → awake
+        chain · pause: pause 1, → chain
+        chain · resume: resume 1, → chain
+        chain · prioritise: prioritise 1, → chain
+        chain · cancel: cancel 1, cancel chain, → chain
+        chain · drop: cancel 1, cancel chain, → chain
+        chain · read: stream 1, → chain
+        chain · sent: start 2, → chain
+        chain · respond running: → responded
+        chain · respond ended: report end, → finished with attempt
+        chain · respond made: report end, → finished with made
+        chain · fail: report end, → failed
+        chain · expire: cancel chain, → chain
+        chainPaused · pause: pause 1, → chain
+        chainPaused · resume: resume 1, → chain
+        chainPaused · prioritise: prioritise 1, → chain
+        chainPaused · cancel: cancel 1, cancel chain, → chain
+        chainPaused · drop: cancel 1, cancel chain, → chain
+        chainPaused · read: stream 1, → chain
+        chainPaused · sent: pause 2, start 2, → chain
+        chainPaused · respond running: → responded
+        chainPaused · respond ended: report end, → finished with attempt
+        chainPaused · respond made: report end, → finished with made
+        chainPaused · fail: report end, → failed
+        chainPaused · expire: cancel chain, → chain
+        chainSending · pause: pause 1, → chain
+        chainSending · resume: resume 1, → chain
+        chainSending · prioritise: prioritise 1, → chain
+        chainSending · cancel: cancel 1, cancel chain, → chain
+        chainSending · drop: cancel 1, cancel chain, → chain
+        chainSending · read: stream 1, → chain
+        chainSending · head final: resume 8, → chain
+        chainSending · head not final: resume 8, → chain
+        chainSending · end final: resume 8, → chain
+        chainSending · end not final: resume 8, → chain
+        chainSending · sent: start 2, → chain
+        chainSending · respond running: → responded
+        chainSending · respond ended: report end, → finished with attempt
+        chainSending · respond made: report end, → finished with made
+        chainSending · fail: report end, → failed
+        chainSending · expire: cancel chain, → chain
+        chainAwaitingEnd · pause: pause 1, → chain
+        chainAwaitingEnd · resume: resume 1, → chain
+        chainAwaitingEnd · prioritise: prioritise 1, → chain
+        chainAwaitingEnd · cancel: cancel 1, cancel chain, → chain
+        chainAwaitingEnd · drop: cancel 1, cancel chain, → chain
+        chainAwaitingEnd · read: stream 1, resume 8, → chain
+        chainAwaitingEnd · sent: start 2, → chain
+        chainAwaitingEnd · respond running: → responded
+        chainAwaitingEnd · respond ended: report end, → finished with attempt
+        chainAwaitingEnd · respond made: report end, → finished with made
+        chainAwaitingEnd · fail: report end, → failed
+        chainAwaitingEnd · expire: cancel chain, → chain
+        chainAwaitingEnd · end final: resume 8, → chain
+        chainAwaitingEnd · end not final: resume 8, → chain
+        chainWithWaiter · pause: pause 1, → chain
+        chainWithWaiter · resume: resume 1, → chain
+        chainWithWaiter · prioritise: prioritise 1, → chain
+        chainWithWaiter · cancel: cancel 1, cancel chain, → chain
+        chainWithWaiter · drop: cancel 1, cancel chain, → chain
+        chainWithWaiter · leave: cancel 1, cancel chain, → chain
+        chainWithWaiter · read: stream 1, → chain
+        chainWithWaiter · sent: start 2, → chain
+        chainWithWaiter · respond running: → responded
+        chainWithWaiter · respond ended: report end, resume 9, → finished with attempt
+        chainWithWaiter · respond made: report end, resume 9, → finished with made
+        chainWithWaiter · fail: report end, resume 9, → failed
+        chainWithWaiter · expire: cancel chain, → chain
+        chainCancelled · pause: pause 1, → chain
+        chainCancelled · resume: resume 1, → chain
+        chainCancelled · prioritise: prioritise 1, → chain
+        chainCancelled · cancel: cancel 1, cancel chain, → chain
+        chainCancelled · drop: cancel 1, cancel chain, → chain
+        chainCancelled · read: stream 1, → chain
+        chainCancelled · sent: start 2, cancel 2, → chain
+        chainCancelled · respond running: cancel 1, → responded
+        chainCancelled · respond ended: report end, → finished with attempt
+        chainCancelled · respond made: report end, → finished with made
+        chainCancelled · fail: report end, → failed
+        chainCancelled · expire: cancel chain, → chain
         responded · pause: pause 1, → responded
         responded · resume: resume 1, → responded
         responded · prioritise: prioritise 1, → responded
@@ -212,17 +212,17 @@ enum RunTable {
         refused · awaitFinish: report end, resume 7, → failed
         refused · read: report end, → failed
         refused · sent: start 2, → failed
-        awakeWithTwoAttempts · pause: pause 3, pause 1, → awake
-        awakeWithTwoAttempts · resume: resume 3, resume 1, → awake
-        awakeWithTwoAttempts · prioritise: prioritise 3, prioritise 1, → awake
-        awakeWithTwoAttempts · cancel: cancel 3, cancel 1, cancel chain, → awake
-        awakeWithTwoAttempts · drop: cancel 3, cancel 1, cancel chain, → awake
-        awakeWithTwoAttempts · read: stream 3, stream 1, → awake
-        awakeWithTwoAttempts · sent: start 2, → awake
-        awakeWithTwoAttempts · respond running: → responded
-        awakeWithTwoAttempts · respond ended: report end, → finished with attempt
-        awakeWithTwoAttempts · respond made: report end, → finished with made
-        awakeWithTwoAttempts · fail: report end, → failed
-        awakeWithTwoAttempts · expire: cancel chain, → awake
+        chainWithTwoAttempts · pause: pause 3, pause 1, → chain
+        chainWithTwoAttempts · resume: resume 3, resume 1, → chain
+        chainWithTwoAttempts · prioritise: prioritise 3, prioritise 1, → chain
+        chainWithTwoAttempts · cancel: cancel 3, cancel 1, cancel chain, → chain
+        chainWithTwoAttempts · drop: cancel 3, cancel 1, cancel chain, → chain
+        chainWithTwoAttempts · read: stream 3, stream 1, → chain
+        chainWithTwoAttempts · sent: start 2, → chain
+        chainWithTwoAttempts · respond running: → responded
+        chainWithTwoAttempts · respond ended: report end, → finished with attempt
+        chainWithTwoAttempts · respond made: report end, → finished with made
+        chainWithTwoAttempts · fail: report end, → failed
+        chainWithTwoAttempts · expire: cancel chain, → chain
         """
 }

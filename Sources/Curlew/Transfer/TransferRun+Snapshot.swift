@@ -6,7 +6,7 @@ internal import CurlewSupport
 
 extension TransferRun {
     /// The state of a transfer at one instant.
-    struct View: Sendable {
+    struct Snapshot: Sendable {
         /// The state that users see.
         let state: Lifecycle.State
         /// How the transfer finished; nil while it runs.
@@ -50,22 +50,22 @@ extension TransferRun {
     }
 
     /// The state of the transfer at this instant.
-    var view: View {
+    var snapshot: Snapshot {
         // Read before the lock of the run is taken, because downloads take that lock inside their own.
         let isQueued = download?.isQueued == true
         return state.withLock { state in
             let latest = state.machine.latest
-            let snapshot = latest?.snapshot
-            return View(
-                state: state.visibleState(snapshot?.state, isQueued: isQueued),
+            let attempt = latest?.snapshot
+            return Snapshot(
+                state: state.visibleState(attempt?.state, isQueued: isQueued),
                 finish: state.machine.finish, outcome: state.outcome, latest: latest, first: state.first,
-                counters: snapshot?.counters,
+                counters: attempt?.counters,
                 cancellation: .cancelled(state.phase, request))
         }
     }
 
     /// The metrics of the attempt that delivered the response, or that failed last; nil before that.
-    var metrics: TransferMetrics? { view.metrics }
+    var metrics: TransferMetrics? { snapshot.metrics }
 
     /// The error of a failed transfer whose body another reader has taken; nil while it runs without a cancellation,
     /// and after a success.
@@ -75,34 +75,34 @@ extension TransferRun {
     var failureOfTakenBody: NetworkError? {
         let (readerError, isCancelled) = state.withLock { ($0.readerError, $0.machine.isCancelled) }
         if let readerError, !readerError.isCancellation { return readerError }
-        let view = view
-        if let error = view.error ?? readerError { return error }
-        let isEnding = isCancelled && view.finish == nil
+        let snapshot = snapshot
+        if let error = snapshot.error ?? readerError { return error }
+        let isEnding = isCancelled && snapshot.finish == nil
         return Task.isCancelled || isEnding ? .cancelled(.receiving, request) : nil
     }
 
     // MARK: Progress
 
     /// The progress of the current attempt or of the download; reading it does not start the transfer.
-    var currentProgress: TransferProgress { progress(of: view) }
+    var currentProgress: TransferProgress { progress(of: snapshot) }
 
     /// Returns the progress in a state, without a rate.
-    func progress(of view: View) -> TransferProgress {
+    func progress(of snapshot: Snapshot) -> TransferProgress {
         var progress: TransferProgress
         if let download {
             progress = download.progress
             progress.bytesPerSecond = 0
             progress.elapsed = elapsed
-        } else if case .made(let response)? = view.finish {
+        } else if case .made(let response)? = snapshot.finish {
             let count: Int64 = if case .bytes(let data, _) = response.value.body.source { Int64(data.count) } else { 0 }
             return TransferProgress(received: count, expectedToReceive: count, isFinished: true, elapsed: elapsed)
-        } else if let counters = view.counters {
+        } else if let counters = snapshot.counters {
             progress = TransferProgress(counters, rate: 0)
             progress.elapsed = reportedElapsed(at: counters)
         } else {
             progress = TransferProgress()
         }
-        progress.isFinished = view.finish != nil && view.error == nil
+        progress.isFinished = snapshot.finish != nil && snapshot.error == nil
         return progress
     }
 
@@ -134,7 +134,7 @@ extension TransferRun.State {
         case .idle: return .idle
         case .finished: return .finished
         case .folded, .responded: return engine == .finished || engine == nil ? .running : engine ?? .running
-        case .awake:
+        case .runningChain:
             if let engine, engine != .finished, engine != .idle { return engine }
             return machine.isPaused ? .paused : isQueued ? .queued : .running
         }
