@@ -257,7 +257,8 @@ extension CurlTransport {
     private func beginLookUp(_ host: String) {
         guard names.searches[host] == nil else { return }
         names.searches[host] = NameCache.Search()
-        // A weak reference would make every later reference to the loop slower.
+        // The callback holds the loop until `withdrawLookUps()`, because a weak reference would make every later
+        // reference to the loop slower.
         let loop = loop
         let requestID = limits.resolver.find(host, for: names.session) { outcome in
             loop.call { ($0 as? CurlTransport)?.found(host, outcome) }
@@ -294,5 +295,12 @@ extension CurlTransport {
         guard let left = names.searches[host], left.waiting.isEmpty else { return }
         names.searches[host] = nil
         if let requestID = left.requestID { limits.resolver.withdraw(host, requestID) }
+    }
+
+    /// Withdraws the look-ups for which no transfer waits, whose callbacks hold the loop.
+    func withdrawLookUps() {
+        for (host, search) in names.searches {
+            if let requestID = search.requestID { limits.resolver.withdraw(host, requestID) }
+        }
     }
 }

@@ -94,7 +94,10 @@ package final class CurlTransport: Transport {
         streams.start()
     }
 
-    deinit { streams.stop() }
+    deinit {
+        streams.stop()
+        withdrawLookUps()
+    }
 
     // MARK: Turns
 

@@ -2,26 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CurlewSupport
-import CurlewEngine
 import CurlewTesting
 import Dispatch
 import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewEngine
 
 /// Look-ups of names before connections, with a name service of the test.
 @Suite(.timeLimit(.minutes(5)))
 struct LookUpTests {
-    /// Resolves every name to 127.0.0.1, except names with "bad"; names that begin with "slow" wait for `open()`.
+    /// Resolves every name to 127.0.0.1, except names with "bad".
+    ///
+    /// Names that begin with "slow", and second look-ups of names that begin with "later", wait for `open()`.
     final class NameService: Sendable {
         private let log = Lock<[String]>([])
         private let door = DispatchSemaphore(value: 0)
         let isAsked = Gate()
 
         func look(up name: String) -> Resolver.Outcome {
-            log.withLock { $0.append(name) }
-            if name.hasPrefix("slow") {
+            let count = log.withLock { log in
+                log.append(name)
+                return log.count { $0 == name }
+            }
+            if name.hasPrefix("slow") || name.hasPrefix("later") && count > 1 {
                 isAsked.open()
                 door.wait()
                 door.signal()
@@ -38,13 +43,17 @@ struct LookUpTests {
     private let names = NameService()
 
     private func session(
-        resolver: Resolver? = nil, _ configure: (inout Session.Configuration) -> Void = { _ in }
+        resolver: Resolver? = nil, clock: StubClock? = nil,
+        _ configure: (inout Session.Configuration) -> Void = { _ in }
     ) -> Session {
         var configuration = Session.Configuration()
         // Blocked look-ups must not time out on a busy machine.
         configuration.timeouts.connect = .seconds(50)
         configure(&configuration)
-        return Session(configuration, resolver: resolver ?? Resolver { [names] in names.look(up: $0) })
+        let resolver = resolver ?? Resolver { [names] in names.look(up: $0) }
+        let loopClock = clock.map { LoopClock($0) } ?? LoopClock()
+        return Session(
+            core: SessionCore(configuration, trust: SystemTrust(), resolver: resolver, clock: loopClock))
     }
 
     @Test func nameIsLookedUpOnceForManyTransfers() async throws {
@@ -171,6 +180,26 @@ struct LookUpTests {
         #expect(try await networkError { try await other.value }.phase == .resolving)
         #expect(await session.transfers.isEmpty)
         await session.finishShutdown()
+    }
+
+    @Test func lookUpForALaterRequestDoesNotKeepTheLoop() async throws {
+        let server = try MockServer { _ in .text("x") }
+        let clock = StubClock()
+        weak var loop: EventLoop?
+        do {
+            let session = session(clock: clock) { $0.limits.idleConnectionLifetime = .seconds(600) }
+            loop = session.core.share.loop
+            let url = "http://later.example:\(server.port)/"
+            _ = try await session.data(for: Request(url))
+            // The addresses expire, so the next request over the same connection starts a look-up for later ones.
+            await session.advance(clock, by: .nanoseconds(Int64(NameCache.lifetime) + 1))
+            _ = try await session.data(for: Request(url))
+            await names.isAsked.wait()
+            await session.finishShutdown()
+        }
+        while loop != nil, !Task.isCancelled { await Task.yield() }
+        #expect(loop == nil)
+        names.open()
     }
 
     @Test func timeoutsApplyDuringLookUp() async throws {
