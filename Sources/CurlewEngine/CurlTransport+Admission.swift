@@ -297,7 +297,7 @@ extension CurlTransport {
         if let requestID = left.requestID { limits.resolver.withdraw(host, requestID) }
     }
 
-    /// Withdraws the look-ups for which no transfer waits, whose callbacks hold the loop.
+    /// Withdraws all look-ups, whose callbacks hold the loop, when the transport ends.
     func withdrawLookUps() {
         for (host, search) in names.searches {
             if let requestID = search.requestID { limits.resolver.withdraw(host, requestID) }

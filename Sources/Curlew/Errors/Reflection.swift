@@ -47,6 +47,16 @@ extension ResponseHead: CustomReflectable {
     }
 }
 
+extension Response: CustomReflectable {
+    /// The head and the trailers, which redact themselves, the value, and the metrics.
+    public var customMirror: Mirror {
+        let children: KeyValuePairs<String, Any> = [
+            "head": head, "value": value, "metrics": metrics, "trailers": trailers,
+        ]
+        return Mirror(self, children: children, displayStyle: .struct)
+    }
+}
+
 extension ResponseHead.RedirectHop: CustomReflectable {
     /// The redacted description, the head, which redacts itself, and the metrics.
     public var customMirror: Mirror {

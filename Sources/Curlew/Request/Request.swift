@@ -97,7 +97,9 @@ public struct Request: Sendable {
     /// reference, and replaces the object otherwise.
     private final class Storage: @unchecked Sendable {
         // A request has exclusive access to its own reference during a change, so a second check is not needed.
+        #if !DEBUG
         @exclusivity(unchecked)
+        #endif
         var parts: Parts
 
         init(_ parts: Parts) { self.parts = parts }

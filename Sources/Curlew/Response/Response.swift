@@ -31,10 +31,10 @@ public struct Response<Value: Sendable>: Sendable {
     public init(
         head: ResponseHead, value: Value, metrics: TransferMetrics = TransferMetrics(), trailers: HeaderFields = [:]
     ) {
-        self.init(head: head, value: value, .made(metrics), trailers: trailers)
+        self.init(head: head, value: value, measurements: .made(metrics), trailers: trailers)
     }
 
-    init(head: ResponseHead, value: Value, _ measurements: Measurements, trailers: HeaderFields) {
+    init(head: ResponseHead, value: Value, measurements: Measurements, trailers: HeaderFields) {
         self.head = head
         self.value = value
         self.measurements = measurements
@@ -52,7 +52,7 @@ public struct Response<Value: Sendable>: Sendable {
 
     /// Returns this response with another value.
     func with<Other: Sendable>(_ value: Other) -> Response<Other> {
-        Response<Other>(head: head, value: value, measurements, trailers: trailers)
+        Response<Other>(head: head, value: value, measurements: measurements, trailers: trailers)
     }
 }
 

@@ -78,7 +78,7 @@ final class Attempt: Sendable, Identifiable {
     func plainResponse(_ outcome: EngineTransfer.Outcome) -> Response<Data>? {
         guard outcome.failure == nil, let raw = outcome.head, case .plain(let body) = body(outcome) else { return nil }
         return Response(
-            head: head(raw), value: body, .measured(outcome.facts),
+            head: head(raw), value: body, measurements: .measured(outcome.facts),
             trailers: HeaderFields(trailers: outcome.trailers))
     }
 

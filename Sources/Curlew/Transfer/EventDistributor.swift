@@ -169,7 +169,8 @@ extension TransferRun {
 
     /// Returns an event with the current state; nil before the start.
     private func currentState() -> TransferEvent? {
-        let now = snapshot.state
+        // The distributor calls this under its lock, so a snapshot must not release an object of the user here.
+        let now = visibleState
         return now == .idle ? nil : event(.state(Transfer<Void>.State(sameAs: now)))
     }
 

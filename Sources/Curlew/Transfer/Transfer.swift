@@ -68,7 +68,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     public var label: String? { run.request.options.label }
 
     /// The current state of the transfer.
-    public var state: State { State(sameAs: run.snapshot.state) }
+    public var state: State { State(sameAs: run.visibleState) }
 
     var run: TransferRun { lifetime.run }
 

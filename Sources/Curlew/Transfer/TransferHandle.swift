@@ -14,7 +14,7 @@ package struct TransferHandle: Sendable {
     /// The identifier of the transfer, as its events carry it.
     package var id: UInt64 { run.id }
 
-    package var state: Transfer<Void>.State { Transfer.State(sameAs: run.snapshot.state) }
+    package var state: Transfer<Void>.State { Transfer.State(sameAs: run.visibleState) }
 
     /// The progress of the current attempt; reading it does not start the transfer.
     package var progress: TransferProgress { run.currentProgress }

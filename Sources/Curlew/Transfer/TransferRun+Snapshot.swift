@@ -49,6 +49,12 @@ extension TransferRun {
         }
     }
 
+    /// The state that users see, at this instant.
+    var visibleState: Lifecycle.State {
+        let isQueued = download?.isQueued == true
+        return state.withLock { $0.visibleState($0.machine.latest?.snapshot.state, isQueued: isQueued) }
+    }
+
     /// The state of the transfer at this instant.
     var snapshot: Snapshot {
         // Read before the lock of the run is taken, because downloads take that lock inside their own.

@@ -36,6 +36,8 @@ struct ReflectionTests {
         #expect(dumped(RequestBody.file("/tmp/x")).contains("a body of unknown length"))
         #expect(dumped(head).contains("Server: s"))
         #expect(dumped(error).contains("connection lost while receiving"))
+        let response = dumped(Response(head: head, value: 7, trailers: ["Authorization": "hush"]))
+        #expect(response.contains("value: 7") && response.contains("metrics") && !response.contains("hush"))
         #expect(dumped(ByteChunk([1, 2, 3])).contains("count: 3"))
         #expect(fields.contains { dumped($0).contains("Authorization: <redacted>") })
     }

@@ -94,5 +94,8 @@ struct ResponseTests {
         #expect(text.value == "7")
         #expect(text.head == response.head && text.metrics == TransferMetrics())
         #expect(Set([response, response]).count == 1)
+        var measured = response
+        measured.metrics = TransferMetrics(total: .seconds(1))
+        #expect(measured.metrics.total == .seconds(1) && measured != response)
     }
 }
