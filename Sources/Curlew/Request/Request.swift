@@ -92,11 +92,10 @@ public struct Request: Sendable {
     }
 
     /// The parts of a request, which its copies share until one of them is changed.
-    ///
-    /// It is Sendable because `Request.parts` is the only way to the parts: it changes them only through the last
-    /// reference, and replaces the object otherwise.
     private final class Storage: @unchecked Sendable {
-        // A request has exclusive access to its own reference during a change, so a second check is not needed.
+        // Safe because `Request.parts` is the only way to the parts: it changes them through the last reference alone,
+        // and replaces the object otherwise. A request has exclusive access to its reference during a change, so a
+        // release build checks nothing a second time.
         #if !DEBUG
         @exclusivity(unchecked)
         #endif
