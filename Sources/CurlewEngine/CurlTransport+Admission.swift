@@ -257,8 +257,8 @@ extension CurlTransport {
     private func beginLookUp(_ host: String) {
         guard names.searches[host] == nil else { return }
         names.searches[host] = NameCache.Search()
-        // The callback holds the loop until `withdrawLookUps()`, because a weak reference would make every later
-        // reference to the loop slower.
+        // The callback holds the loop until the look-up ends or is withdrawn. A weak reference would slow down every
+        // retain and release of the loop.
         let loop = loop
         let requestID = limits.resolver.find(host, for: names.session) { outcome in
             loop.call { ($0 as? CurlTransport)?.found(host, outcome) }
@@ -297,7 +297,7 @@ extension CurlTransport {
         if let requestID = left.requestID { limits.resolver.withdraw(host, requestID) }
     }
 
-    /// Withdraws all look-ups, whose callbacks hold the loop, when the transport ends.
+    /// Withdraws all look-ups at the end of the transport, because their callbacks hold the loop.
     func withdrawLookUps() {
         for (host, search) in names.searches {
             if let requestID = search.requestID { limits.resolver.withdraw(host, requestID) }

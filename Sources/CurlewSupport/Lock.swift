@@ -8,7 +8,8 @@ public import Glibc
 ///
 /// `Synchronization.Mutex` would do the same, but ThreadSanitizer cannot see into it and reports false races. The lock
 /// is inlined into its users, in other modules too, because a generic call would cost more than the guarded code. Code
-/// inside `withLock` must not call user code or resume a continuation.
+/// inside `withLock` must not call user code or resume a continuation. The value must not be empty: ThreadSanitizer
+/// takes the access to an empty value for one to the lock itself.
 @usableFromInline
 package struct Lock<Value>: @unchecked Sendable {
     // Safe because the value is reached through `withLock` alone, which holds the mutex.
@@ -16,6 +17,7 @@ package struct Lock<Value>: @unchecked Sendable {
 
     @inlinable
     package init(_ value: @autoclosure () -> Value) {
+        assert(MemoryLayout<Value>.size > 0, "a lock needs a value")
         let buffer = LockStorage<Value>.create(minimumCapacity: 1) { buffer in
             buffer.withUnsafeMutablePointerToElements { mutex in
                 mutex.initialize(to: pthread_mutex_t())

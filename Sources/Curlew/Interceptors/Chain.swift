@@ -13,9 +13,9 @@ final class Chain: Sendable {
     /// The interceptors that can fold: all of them, if the chain folds.
     private let foldable: [any FoldableInterceptor]
     private let canFold: Bool
-    /// The union of the plain interests of the interceptors; nil if one of them has none.
+    /// The union of the plain interests; nil if an interceptor has no plain interest.
     private let plainInterest: SharedInterest?
-    /// Whether an interceptor must know of responses to plain requests that go past it.
+    /// Whether an interceptor must be notified of responses to plain requests that bypass it.
     private let noticesPlain: Bool
 
     /// Creates the chain of the built-in interceptors.
@@ -45,7 +45,7 @@ final class Chain: Sendable {
         var request: Request?
     }
 
-    /// Returns how the first attempt of a request starts without the chain; nil when the chain must run from the start.
+    /// Returns how the first attempt of a request starts without the chain; nil when the chain must send it.
     func fold(_ request: Request) -> Folded? {
         if let plainInterest, request.options.isPlain { return Folded(interest: plainInterest) }
         guard canFold else { return nil }
@@ -60,7 +60,7 @@ final class Chain: Sendable {
         return Folded(interest: SharedInterest(interest), request: adapted)
     }
 
-    /// Notifies the interceptors that the response to a folded request went past them.
+    /// Notifies the interceptors that the response to a folded request has bypassed them.
     func bypassed(_ request: Request) {
         guard canFold, noticesPlain || !request.options.isPlain else { return }
         for index in foldable.indices { foldable[index].bypassed(request) }
@@ -75,8 +75,8 @@ final class Chain: Sendable {
 /// ``adapted(_:)`` returns. An interceptor that must wait, fail, or draw a random number before its first `next` cannot
 /// fold: ``interest(in:)`` returns nil.
 package protocol FoldableInterceptor: Interceptor {
-    /// The interest in every request without options of its own; nil, the default, if it differs between such requests,
-    /// or if the interceptor changes them.
+    /// The interest for every request without options of its own; nil by default. It is nil if the interest differs
+    /// between such requests, or if the interceptor changes them.
     var plainInterest: ChainInterest? { get }
 
     /// Whether ``bypassed(_:)`` has an effect for requests without options of their own; true by default.
@@ -89,7 +89,7 @@ package protocol FoldableInterceptor: Interceptor {
     /// Returns the request as the interceptor sends it; nil when it does not change it, as by default.
     func adapted(_ request: Request) -> Request?
 
-    /// Called when a response to the request was final, so that the interceptor does not run; does nothing by default.
+    /// Called when the response to the request is final and the interceptor will not run; does nothing by default.
     ///
     /// It is called in the caller's task, or on the loop for a ``Transfer``: it must not wait or call code of the user.
     func bypassed(_ request: Request)

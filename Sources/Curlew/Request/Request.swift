@@ -72,7 +72,7 @@ public struct Request: Sendable {
         _modify { yield &parts.interceptors }
     }
 
-    /// An evaluator as an object, because most requests have none.
+    /// A box for the evaluator: a request without an evaluator stores only an empty reference.
     private final class OwnTrust: Sendable {
         let evaluator: any TrustEvaluator
 
@@ -93,9 +93,9 @@ public struct Request: Sendable {
 
     /// The parts of a request, which its copies share until one of them is changed.
     private final class Storage: @unchecked Sendable {
-        // Safe because `Request.parts` is the only way to the parts: it changes them through the last reference alone,
-        // and replaces the object otherwise. A request has exclusive access to its reference during a change, so a
-        // release build checks nothing a second time.
+        // Safe because only `Request.parts` accesses the parts. It changes them only while the storage has one
+        // reference, and copies the storage otherwise. Swift checks that access to the request is exclusive, so a
+        // release build needs no second check here.
         #if !DEBUG
         @exclusivity(unchecked)
         #endif

@@ -70,7 +70,8 @@ struct RetrySchedule: Sendable {
     mutating func step(
         after error: NetworkError, of request: Request, at time: Time, chance: @autoclosure () -> Double
     ) -> Step {
-        // A status that the policy lists overrides the table. The purpose of an open circuit is to fail at once.
+        // A status in `policy.statuses` is retried even if its repetition is `.never`. An open circuit must fail at
+        // once.
         guard recordFailure(), error.repetition != .never || names(error), error.kind != .circuitOpen else {
             return .stop(nil)
         }
@@ -115,7 +116,7 @@ struct RetrySchedule: Sendable {
             response: head, duration: duration)
     }
 
-    /// Whether sending the request again is harmless and can succeed.
+    /// Whether sending the request again is harmless.
     private func isHarmless(_ request: Request, after error: NetworkError) -> Bool {
         error.repetition == .safe || isIdempotent(request)
     }

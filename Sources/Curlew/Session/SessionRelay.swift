@@ -28,7 +28,10 @@ final class SessionRelay: EngineObserver {
         /// The transfers that have not ended, or whose abandoned attempts have not ended.
         var transfers: [UInt64: TransferState] = [:]
         var isClosed = false
-        /// The loop of the session; a weak reference to the loop itself would make every reference to it slower.
+        /// The owner of the session's loop.
+        ///
+        /// The relay holds no weak reference to the loop itself, because that would slow
+        /// down every retain and release of the loop.
         weak var share: LoopShare?
 
         /// Whether the relay is closed, and the end of every transfer was sent.

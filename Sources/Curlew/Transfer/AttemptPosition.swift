@@ -5,7 +5,7 @@ internal import CurlewEngine
 
 /// The position of an attempt in its transfer.
 struct AttemptPosition {
-    /// The transfer.
+    /// The id of the transfer.
     let id: UInt64
     /// The number of the attempt, from 1.
     var ordinal = 1
@@ -15,6 +15,6 @@ struct AttemptPosition {
     var continues = false
     /// Whether the response is saved to a file.
     var isSaved = false
-    /// The ends of the attempt that the chain must see; empty when the chain runs already.
+    /// The heads and failures of the attempt that the chain must see; empty when the chain already runs.
     var interest = SharedInterest.none
 }

@@ -169,7 +169,7 @@ extension TransferRun {
 
     /// Returns an event with the current state; nil before the start.
     private func currentState() -> TransferEvent? {
-        // The distributor calls this under its lock, so a snapshot must not release an object of the user here.
+        // The distributor calls this function under its lock. Take no snapshot: its release may run code of the user.
         let now = visibleState
         return now == .idle ? nil : event(.state(Transfer<Void>.State(sameAs: now)))
     }
@@ -189,7 +189,7 @@ extension TransferRun {
     /// Sends an event to the observers of the transfer and its session; without observers no event is created.
     func emit(_ kind: @autoclosure () -> TransferEvent.Kind) { send { event(kind()) } }
 
-    /// Sends an event about another attempt that follows the given one.
+    /// Sends an event about the given attempt, which may not be the latest one.
     func emit(_ kind: @autoclosure () -> TransferEvent.Kind, of request: Request, attempt: Int) {
         send { event(kind(), of: request, attempt) }
     }
@@ -206,7 +206,8 @@ extension TransferRun {
         guard distributor != nil || relay != nil else { return }
         let event = event()
         distributor?.receive(event)
-        // An interceptor may continue after the transfer has finished, whose end is its last event.
+        // An interceptor may continue after the end of the transfer; drop its events, because the end is the last
+        // event.
         relay?.send(event) { self.isFinished }
     }
 }

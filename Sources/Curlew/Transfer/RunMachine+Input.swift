@@ -16,7 +16,7 @@ extension RunMachine {
         case drop
 
         // Tasks that wait.
-        /// A task waits for the finish, which starts the transfer.
+        /// A task waits for the finish; this input also starts the transfer.
         case awaitFinish(Waiter)
         /// The reader of the stream waits for the response, or for an element before the response.
         case awaitResponse(Waiter)
@@ -27,7 +27,7 @@ extension RunMachine {
         /// A task that waits for the finish or the response was cancelled.
         case leave(UInt64)
 
-        // The reader of the stream, which has claimed the body.
+        /// The reader of the stream has claimed the body and waits for it; this input also starts the transfer.
         case read
 
         // Reports of the engine.
@@ -66,7 +66,7 @@ extension RunMachine {
         ///
         /// The owner makes them under the lock of the machine, so that two threads keep their order.
         var changes: (attempt: Attempt, what: Changes)?
-        /// Earlier attempts to which the changes or the cancellation also apply; usually empty.
+        /// The other attempts to which the changes or the cancellation also apply; usually empty.
         var others: [Attempt] = []
         // The owner carries out the following effects in this order, without the lock.
         var start: Attempt?

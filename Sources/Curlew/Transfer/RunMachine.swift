@@ -9,12 +9,13 @@ internal import CurlewEngine
 /// interceptors. Each input returns effects, which the owner carries out. The machine calls no other code and reads no
 /// clock.
 ///
-/// A transfer *folds* when its first attempt starts without the chain. The chain then runs only if the engine reports a
-/// head or an end that the chain must see.
+/// A transfer *folds* when the engine starts its first attempt without waiting for the chain. The chain then runs only
+/// if the engine reports a head or an end that the chain must see. A chain that may run code of the user runs from the
+/// start, beside the attempt.
 struct RunMachine<Attempt: Identifiable & Sendable, Response: Sendable, Waiter: Identifiable & Sendable>: Sendable
 where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     enum Phase: Sendable {
-        /// Not started; with the planned first attempt, if the attempt does not wait for the chain.
+        /// Not started. The attempt is the planned first one; nil when the chain sends the first attempt.
         case idle(Attempt?)
         /// The first attempt runs without the chain.
         case folded(Attempt)
@@ -31,7 +32,8 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
         /// With a response that needs no attempt.
         case made(Response)
         case failed(NetworkError)
-        /// By a cancellation before the start, or before the chain ran although it had to see the end of the attempt.
+        /// By a cancellation before the start, or between the end of the attempt and the run of the chain that had to
+        /// see it.
         case cancelled
     }
 
@@ -46,10 +48,11 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
 
     private(set) var phase: Phase
     private(set) var claim = Claim.none
-    /// The current or last attempt.
+    /// The main attempt: the planned one, then the last one that the chain sent, then the one that delivers the
+    /// response.
     private(set) var latest: Attempt?
     private var hasLatestEnded = false
-    /// The attempts before the latest that have not ended: an interceptor may send several requests at a time.
+    /// The other attempts that have not ended; an interceptor may send several requests at a time.
     private var others: [Attempt] = []
     /// Whether the chain's first `send` takes an attempt that was started before the chain.
     private var hasFirst = false
@@ -60,7 +63,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     /// The number that the latest attempt has reserved.
     private var lastOrdinal = 0
     private(set) var hasStarted = false
-    /// Whether a refused transfer has not reported its end yet; its first use does.
+    /// Whether a refused transfer must still report its end, which its first start does.
     private var isEndDue = false
     private(set) var isPaused = false
     private(set) var isCancelled = false
@@ -210,7 +213,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
             self.priority = priority
             changeAll(.prioritise, &effects)
         case .cancel: cancel(&effects)
-        // A paused transfer could never be resumed.
+        // A paused transfer without holders can never be resumed.
         case .drop: if !isDetached || isPaused { cancel(&effects) }
         case .awaitFinish(let waiter):
             if case .finished = phase { effects.resumed.append(waiter) } else { waiters.append(waiter) }

@@ -54,7 +54,7 @@ public struct TransferEvent: Sendable {
         case paused
         /// The transfer was resumed.
         case resumed
-        /// The same request is sent over another connection, because the first one was stale.
+        /// The engine sends the same request again, for example because a reused connection was stale.
         case restarted
         /// The response is a redirect, which a new attempt follows; the URL may hold secrets, which `description`
         /// leaves out.

@@ -67,7 +67,8 @@ extension TransferRun {
         return try await response()
     }
 
-    /// The error of a transfer that was cancelled before its chain, unless its attempt still runs and reports its end.
+    /// The error of a transfer that was cancelled before its chain ran; nil while its attempt still runs, whose end has
+    /// the error.
     private var cancellationBeforeChain: NetworkError? {
         let (isCancelled, latest) = state.withLock { ($0.machine.isCancelled, $0.machine.latest) }
         guard isCancelled, latest == nil || latest?.hasFinished == true else { return nil }
@@ -130,9 +131,9 @@ extension TransferRun {
 
     private func waitForHead(of attempt: Attempt) async {
         await wait(for: attempt) { state, waiter in
-            let request = attempt.engine.requestHead()
-            if case .isPending = request { _ = state.machine.on(.awaitHead(attempt.id, waiter)) }
-            return request
+            let status = attempt.engine.requestHead()
+            if case .isPending = status { _ = state.machine.on(.awaitHead(attempt.id, waiter)) }
+            return status
         }
     }
 
@@ -145,9 +146,9 @@ extension TransferRun {
         }
         await wait(for: attempt) { state, waiter in
             if state.machine.claim == .stream { return .isKnown }
-            let request = attempt.engine.endStatus
-            if case .isPending = request { _ = state.machine.on(.awaitEnd(attempt.id, waiter)) }
-            return request
+            let status = attempt.engine.endStatus
+            if case .isPending = status { _ = state.machine.on(.awaitEnd(attempt.id, waiter)) }
+            return status
         }
         if let outcome = attempt.engine.outcome, let failure = outcome.failure, !isStreamed {
             throw attempt.error(failure, outcome)
@@ -157,7 +158,8 @@ extension TransferRun {
 
     /// Waits for a report of an attempt; a cancelled task cancels the attempt.
     ///
-    /// - Parameter register: Registers the waiter under the lock of the run, unless there is nothing to wait for.
+    /// - Parameter register: Registers the waiter under the lock of the run if the report is pending; returns its
+    ///   status.
     private func wait(
         for attempt: Attempt, _ register: (inout State, Waiter) -> EngineTransfer.ReportStatus
     ) async {
@@ -205,7 +207,7 @@ extension TransferRun {
         }
         if isRepeated { emit(.retried, of: last ?? self.request, attempt: number - 1) }
         on(.sent(attempt.engine))
-        // Their release may run code of the user, so it must not happen under the lock.
+        // Release `previous` and `last` after the lock, because their release may run code of the user.
         withExtendedLifetime((previous, last)) {}
         return attempt
     }
@@ -240,7 +242,7 @@ extension TransferRun {
         }
     }
 
-    /// The message about the timeout of the request that was sent last, or of the first one.
+    /// The message of a total timeout, for the limit of the latest request.
     private var totalTimeoutMessage: String {
         NetworkError.totalTimeoutMessage(of: latestRequest, after: session.totalTimeout(of: latestRequest))
     }

@@ -32,7 +32,8 @@ extension TransferRun {
             }
         }
 
-        /// The metrics of the attempt that delivered the response, or that failed last; nil before that.
+        /// The metrics of the attempt that delivered the response, or of the last attempt; nil until the transfer has
+        /// finished.
         var metrics: TransferMetrics? {
             switch finish {
             case nil: nil
@@ -70,14 +71,15 @@ extension TransferRun {
         }
     }
 
-    /// The metrics of the attempt that delivered the response, or that failed last; nil before that.
+    /// The metrics of the attempt that delivered the response, or of the last attempt; nil until the transfer has
+    /// finished.
     var metrics: TransferMetrics? { snapshot.metrics }
 
     /// The error of a failed transfer whose body another reader has taken; nil while it runs without a cancellation,
     /// and after a success.
     ///
-    /// A cancelled task gets `.cancelled`. When the transfer is cancelled, every task gets `.cancelled` at once, even
-    /// before the loop has processed the cancellation.
+    /// If there is no other error, a cancelled task gets `.cancelled`. When the transfer is cancelled, every task gets
+    /// `.cancelled` at once, even before the loop has processed the cancellation.
     var failureOfTakenBody: NetworkError? {
         let (readerError, isCancelled) = state.withLock { ($0.readerError, $0.machine.isCancelled) }
         if let readerError, !readerError.isCancellation { return readerError }
@@ -92,7 +94,7 @@ extension TransferRun {
     /// The progress of the current attempt or of the download; reading it does not start the transfer.
     var currentProgress: TransferProgress { progress(of: snapshot) }
 
-    /// Returns the progress in a state, without a rate.
+    /// Returns the progress in a snapshot; its rate is 0.
     func progress(of snapshot: Snapshot) -> TransferProgress {
         var progress: TransferProgress
         if let download {

@@ -41,7 +41,7 @@ extension TransferRun {
 
     /// Returns the next element before the body, or the response.
     ///
-    /// A cancelled task cancels the transfer, and gets the resulting error.
+    /// A cancelled task cancels the transfer, unless it is a download, and gets the error of the cancellation.
     func nextOpening() async throws(NetworkError) -> Opening {
         while true {
             let (element, seen) = state.withLock { ($0.takePreview(), $0.notifications) }
@@ -68,9 +68,9 @@ extension TransferRun {
         }
     }
 
-    /// Adds informational heads that had arrived before the stream was claimed to the elements before the response.
+    /// Moves the informational heads that arrived before the claim of the stream to `preview`.
     ///
-    /// - Returns: Whether there are any.
+    /// - Returns: Whether `preview` has elements.
     private func takeLateInformation() -> Bool {
         state.withLock { state in
             guard state.machine.hasResponse, let latest = state.machine.latest else { return false }

@@ -10,12 +10,13 @@ extension TransferRun {
 
     /// Returns the collected response; every call returns the same one.
     ///
-    /// A cancelled task stops waiting. If no other task waits, it cancels the transfer, unless that is detached.
+    /// A cancelled task stops waiting. If no other task waits or reads the file, the transfer is cancelled, unless it
+    /// is detached.
     nonisolated(nonsending) func response() async throws(NetworkError) -> Response<Data> {
         try checkStart()
         try claimValue()
         guard await waitUntilFinished() else { throw withdrawn }
-        // Most transfers have such a response, which needs no further asynchronous call.
+        // Most responses need no decoding; returning them here saves an asynchronous call.
         if let plain = plainResponse { return plain }
         return try await collected()
     }
@@ -103,7 +104,7 @@ extension TransferRun {
             hint: "Await the value or iterate the stream, not both.", request: request, phase: .receiving)
     }
 
-    /// Throws if the transfer was refused, or the task was cancelled before the transfer was started.
+    /// Throws if the transfer was refused (its end is then reported), or if the task was cancelled before the start.
     func checkStart() throws(NetworkError) {
         if let error = state.withLock({ $0.machine.refusal }) {
             start()

@@ -30,14 +30,14 @@ final class TransferRun: Sendable {
         var first: Attempt?
         /// The outcome of the attempt that finished the transfer.
         var outcome: EngineTransfer.Outcome?
-        /// The task that runs the chain, unless it is the caller's, and the priority of the task that started the
-        /// transfer.
+        /// The task that runs the chain; nil if the caller's task runs it.
         var chainTask: Task<Void, Never>?
+        /// The priority of the task that started the transfer.
         var startPriority: TaskPriority?
         /// Keeps the loop from being idle while the chain runs.
         var hold: LoopHold?
         var startedAt: UInt64 = 0
-        /// The latest time that a progress has reported.
+        /// The largest `elapsed` that a progress has reported.
         var reportedElapsed = Duration.zero
         /// The elements before the response for the reader of the stream, and the number of notifications to waiting
         /// readers.
@@ -52,7 +52,7 @@ final class TransferRun: Sendable {
         var readerError: NetworkError?
         var signal: Signal?
         var distributor: EventDistributor?
-        /// The request of the latest attempt; nil for the first one.
+        /// The request of the latest attempt that the chain has started; nil before such an attempt.
         var latestRequest: Request?
         /// Whether the next attempt follows a redirect.
         var followsRedirect = false
@@ -134,7 +134,7 @@ final class TransferRun: Sendable {
         if !attempt.engine.attach(self) { self.state.withLock { $0.isEndReported = true } }
     }
 
-    /// Whether the attempt that the run continues had ended before, and observers got that end as the end of the
+    /// Whether the attempt had ended before this run became its sink, and observers got that end as the end of the
     /// transfer.
     var hasEndedBefore: Bool { state.withLock { $0.isEndReported && !$0.machine.isFinished } }
 
@@ -143,7 +143,7 @@ final class TransferRun: Sendable {
     /// Gives an input to the machine and carries out its effects.
     func on(_ input: Machine.Input) { carryOut(accept(input)) { $0.resume() } }
 
-    /// The effects of an input, with what else is needed to carry them out.
+    /// The effects of an input, with the signal and the distributor that they use.
     struct Consequences {
         var effects: Machine.Effects
         let signal: Signal?
@@ -163,7 +163,8 @@ final class TransferRun: Sendable {
             for other in effects.others { state.apply(changes, to: other) }
         }
         state.noteStart(by: session.loop.clock)
-        // Without a sink, an attempt that another thread cancels now would end unnoticed.
+        // Attach the sink under the lock: otherwise another thread could cancel the attempt first, and its end would be
+        // lost.
         if let engine = effects.start {
             engine.attach(self)
             if state.reportsProgress { engine.reportProgress() }
@@ -294,7 +295,7 @@ final class TransferRun: Sendable {
         }
     }
 
-    /// Cancels the attempts of a transfer that continues with another attempt.
+    /// Cancels the attempts but not the transfer, whose chain can send another attempt.
     func cancelAttempts() { for engine in state.withLock({ $0.engines }) { engine.cancel() } }
 
     // MARK: Changes

@@ -3,7 +3,7 @@
 
 internal import CurlewSupport
 
-/// The bytes, progress and ends that a loop owes to waiting tasks and hands over once a turn.
+/// The bytes, progress and ends that a loop hands to waiting tasks once a turn.
 ///
 /// Transports and transfers use it on the loop's thread alone.
 package final class Deliveries {
@@ -34,8 +34,7 @@ package final class Deliveries {
     @exclusivity(unchecked)
     #endif
     private var ended: [Waiter] = []
-    /// Transfers that have to report progress later because their last report is too recent, and the time of the first
-    /// report.
+    /// Transfers whose progress or head is published later, and the earliest time at which one of them is due.
     private var deferredProgress: [EngineTransfer] = []
     private var deferredUntil = Monotonic.never
     /// Transfers that have received their maximum for this turn.
@@ -147,8 +146,8 @@ package final class Deliveries {
 
     // MARK: Ends
 
-    /// Resumes tasks that wait for an end: at once, or together with the others of this turn if another task may
-    /// resume them.
+    /// Resumes tasks that wait for an end: at once if the task runs on this thread, otherwise together with the others
+    /// at the end of the turn.
     func resume(_ waiters: SmallList<Waiter>) {
         waiters.forEach { waiter in if waiter.isOfCurrentThread { waiter.resume() } else { ended.append(waiter) } }
     }

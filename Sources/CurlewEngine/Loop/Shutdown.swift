@@ -17,7 +17,7 @@ struct Shutdown {
     private(set) var phase = Phase.open
     /// The time at which all transfers end; `Monotonic.never` without a limit.
     private(set) var closeAt = Monotonic.never
-    /// `EventLoop.idle()` waits until no work is left.
+    /// Whether a caller of `EventLoop.idle()` waits until no work is left.
     var awaitsIdle = false
     private var closers: [UnsafeContinuation<Void, Never>] = []
 

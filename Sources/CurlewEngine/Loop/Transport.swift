@@ -6,7 +6,7 @@
 /// The loop calls its transport on its own thread, a few times a turn and once for each command. Header lines and bytes
 /// do not pass this protocol: a transport calls the methods of `EngineTransfer` directly.
 package protocol Transport: AnyObject {
-    /// Begins a turn, whose time is `now` until its end.
+    /// Begins a turn; `now` is the time of the whole turn.
     func beginTurn(now: UInt64)
     /// Handles an event of a socket.
     ///
@@ -18,11 +18,13 @@ package protocol Transport: AnyObject {
     func advance(now: UInt64)
     /// Accepts a transfer, which ends at once if it cannot start.
     func start(_ transfer: EngineTransfer)
-    /// Applies changes made by other threads: pause, the stream's reader, the producer of the body, priority.
+    /// Applies a change that another thread has made: a pause, a priority, a claim of the stream, a reader that has
+    /// taken bytes, a demand for progress, or new bytes of the request body.
     func adjust(_ transfer: EngineTransfer)
     /// Ends a transfer in any state.
     func remove(_ transfer: EngineTransfer, _ reason: EngineFailure.Reason)
-    /// The time at which the loop has to turn without an event; 0 for pending work, `Monotonic.never` without one.
+    /// The latest time at which the next turn begins even without an event; 0 for pending work, `Monotonic.never` for
+    /// no limit.
     var deadline: UInt64 { get }
     /// Whether no transfer is queued, running or paused.
     var isIdle: Bool { get }

@@ -50,8 +50,8 @@ package final class TrustDomain: @unchecked Sendable {
 
     private let prepareJudge: @Sendable () throws(EngineFailure) -> Bool
     private let readiness = Lock(Readiness())
-    /// A lock held during the preparation; the loop never waits for it.
-    private let preparing = Lock(())
+    /// Whether the preparation is complete; the lock is held during a preparation, and the loop never waits for it.
+    private let isPrepared = Lock(false)
     var live: LiveTrust?
 
     /// Creates a domain.
@@ -89,12 +89,12 @@ package final class TrustDomain: @unchecked Sendable {
 
     private func prepareExclusively() throws(EngineFailure) {
         defer { readiness.withLock { $0.isPreparing = false } }
-        try preparing.withLock { (_) throws(EngineFailure) in
-            if readiness.withLock({ $0.isComplete }) { return }
-            let isComplete = try prepareJudge()
+        try isPrepared.withLock { (isPrepared) throws(EngineFailure) in
+            if isPrepared { return }
+            isPrepared = try prepareJudge()
             readiness.withLock {
                 $0.isReady = true
-                $0.isComplete = isComplete
+                $0.isComplete = isPrepared
             }
         }
     }

@@ -8,7 +8,7 @@ package struct ChainInterest: Sendable {
     /// A set of statuses from 100 to 611.
     package struct Statuses: Sendable, Equatable {
         private static let range = 100...611
-        // A tuple, because a plan must not allocate for its interest.
+        // A tuple, because an array would need an allocation of its own.
         private var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
         /// Whether the set contains all statuses outside the range.
         private var hasOthers = false
@@ -94,7 +94,7 @@ package struct ChainInterest: Sendable {
     }
 }
 
-/// An interest in one object, so that each run with the same interest holds a reference instead of a copy.
+/// A shared `ChainInterest`, so that each run with the same interest holds a reference instead of a copy.
 package final class SharedInterest: Sendable {
     package let values: ChainInterest
 

@@ -17,7 +17,7 @@ enum Deadlines {
         case silent
     }
 
-    /// The position of a transfer on its way, with the time since which the limit of that position counts.
+    /// The stage of a transfer, with the time at which the limit of that stage began to count.
     enum Stage {
         /// The transfer waits for a slot; nil while the user keeps it out of the queue.
         case queued(since: UInt64?)
@@ -48,7 +48,7 @@ enum Deadlines {
         var pokeAt: UInt64?
     }
 
-    /// Nanoseconds that libcurl has to notice a complete response or a passed connect timeout before the engine does.
+    /// Nanoseconds that the engine waits for libcurl to report a complete response or a connect timeout.
     static let grace: UInt64 = 50_000_000
 
     /// Returns the next deadline of a transfer, and what is due then.

@@ -9,7 +9,8 @@ extension EngineTransfer {
         let curl = handle.curl
         var metrics = RawMetrics()
         metrics.queued = loopState.admittedAt &- min(startedAt, loopState.admittedAt)
-        // libcurl's clock starts with libcurl: after the look-up, and after failed attempts.
+        // libcurl's times start when libcurl starts the transfer, so add the time since the slot for the look-up and
+        // retries.
         let before = Int64((loopState.launchedAt &- min(loopState.admittedAt, loopState.launchedAt)) / 1000)
         func time(_ info: CURLINFO) -> Int64 {
             let time = curlew_get_offset(curl, info)

@@ -234,7 +234,7 @@ package final class EngineTransfer: UploadReader, Identifiable, @unchecked Senda
     }
 
     var unreachable: EngineFailure {
-        // In a child of fork(), another thread may have locked the mutex forever, so the method does not use the loop.
+        // In a child process of fork(), the mutex of the loop may be locked forever, so do not lock it.
         let errno = loop.hasThread ? loop.startFailure : 0
         return EngineFailure(errno == 0 ? .closed : .noResources(errno: errno), phase: .preparing)
     }

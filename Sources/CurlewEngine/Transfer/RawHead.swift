@@ -40,16 +40,16 @@ package struct RawHead: Sendable {
 /// The counts and times that were measured when a transfer ended.
 package struct RawMetrics: Sendable {
     package var queued: UInt64 = 0
-    /// Microseconds since libcurl started, as libcurl measures them: each value includes the earlier ones.
+    /// Microseconds since the transfer got its slot; each value includes the earlier ones.
     ///
-    /// The first three are 0 for a reused connection.
+    /// `resolved`, `connected` and `secured` are 0 for a reused connection.
     package var resolved: Int64 = 0
     package var connected: Int64 = 0
     package var secured: Int64 = 0
     package var readyToSend: Int64 = 0
     package var firstByte: Int64 = 0
     package var total: Int64 = 0
-    /// Microseconds from libcurl's start until libcurl read the last body byte; 0 without a body.
+    /// Microseconds from the slot until libcurl read the last body byte; 0 without a body.
     package var bodySent: Int64 = 0
     package var requestHeadBytes: Int64 = 0
     package var requestBodyBytes: Int64 = 0

@@ -33,8 +33,9 @@ package struct Waiter: Sendable, Identifiable {
     private let continuation: UnsafeContinuation<Bool, Never>
     /// The thread on which the task began to wait.
     ///
-    /// For a task that prefers the loop as its executor it is the loop's thread. The runtime could tell the executor,
-    /// but only under the lock that it holds during cancellation handlers, which may wait for any lock of the caller.
+    /// A task that prefers the loop as its executor begins to wait on the loop's thread. Do not ask the runtime for the
+    /// executor: that takes a lock that the runtime also holds while cancellation handlers run, and such a handler may
+    /// wait for a lock of the caller.
     private let thread = pthread_self()
 
     package init(_ continuation: UnsafeContinuation<Bool, Never>, id: UInt64 = 0) {

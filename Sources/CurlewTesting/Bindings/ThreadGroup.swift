@@ -26,7 +26,8 @@ final class ThreadGroup: Sendable {
     }
 
     private let state = Lock(State())
-    private let turn = Lock(())
+    /// The number of calls that have joined threads; the lock is held by the call that joins them.
+    private let joins = Lock(0)
 
     /// The stack size in bytes.
     ///
@@ -68,7 +69,8 @@ final class ThreadGroup: Sendable {
             return state.running.contains(own)
         }
         if isOwn { return }
-        turn.withLock { _ in
+        joins.withLock { joins in
+            joins += 1
             let threads = state.withLock { state -> Set<pthread_t> in
                 defer { state.joinable = [] }
                 return state.joinable

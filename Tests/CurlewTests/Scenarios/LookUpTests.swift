@@ -191,7 +191,8 @@ struct LookUpTests {
             loop = session.core.share.loop
             let url = "http://later.example:\(server.port)/"
             _ = try await session.data(for: Request(url))
-            // The addresses expire, so the next request over the same connection starts a look-up for later ones.
+            // The addresses expire: the next request reuses the connection, and starts a look-up for the requests after
+            // it.
             await session.advance(clock, by: .nanoseconds(Int64(NameCache.lifetime) + 1))
             _ = try await session.data(for: Request(url))
             await names.isAsked.wait()
