@@ -11,6 +11,8 @@
 /// - errors and `statuses` after which the server may have acted, if the method is one of `methods` or the request
 ///   carries an `Idempotency-Key`.
 ///
+/// A collected body is decoded after the retries, so an error of its content coding is not retried.
+///
 /// A policy never retries after errors that another attempt cannot avoid. It never retries cancelled requests, requests
 /// that an open circuit has stopped, and requests whose body can be read only once and was read. After the last attempt
 /// the caller receives that attempt's response or error; ``ResponseHead/earlier`` and ``NetworkError/earlier`` contain

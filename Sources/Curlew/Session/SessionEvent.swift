@@ -93,7 +93,8 @@ extension Session {
         /// Called exactly once for each attempt that was started and once for each transfer that was started or
         /// refused, even when many end at once. Calls are serial and run in a task of the session, never on the loop
         /// thread. The ends of a transfer's attempts precede the end of the transfer, in order; only an attempt that an
-        /// interceptor abandoned may end later. Several recorders are called in the order of the session's observers.
+        /// interceptor abandoned may end later. An attempt that an interceptor sends after the end of its transfer is
+        /// not recorded. Several recorders are called in the order of the session's observers.
         ///
         /// Tasks that wait for a transfer (`data(for:)`, calls of a client, `value`, `response()`, the end of a stream)
         /// and tasks in `idle()` or `shutdown` resume only after all earlier ends are recorded. A slow `record`

@@ -24,6 +24,9 @@ public enum TransferElement: Sendable {
     /// The response's status and fields; delivered once.
     case head(ResponseHead)
     /// The progress of the transfer; at most about twenty a second, and one at the end.
+    ///
+    /// If an interceptor has replaced or transformed the body, there is only the one at the end, which counts the bytes
+    /// of the new body; `Transfer.progress` counts the received ones.
     case progress(TransferProgress)
     /// The next bytes of the body.
     case bytes(ByteChunk)

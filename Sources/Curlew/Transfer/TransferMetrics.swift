@@ -23,7 +23,7 @@ public struct TransferMetrics: Sendable, Hashable {
     public var wait: Duration
     /// From the first to the last byte of the response.
     public var receive: Duration
-    /// From the start of the transfer to its end, including the time in the queue.
+    /// From the start of the attempt to its end, including the time in the queue.
     public var total: Duration
 
     /// Bytes of the request's head.
