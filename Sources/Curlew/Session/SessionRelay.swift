@@ -30,8 +30,8 @@ final class SessionRelay: EngineObserver {
         var isClosed = false
         /// The owner of the session's loop.
         ///
-        /// The relay holds no weak reference to the loop itself, because that would slow
-        /// down every retain and release of the loop.
+        /// The relay holds no weak reference to the loop itself, because that would slow down every retain and release
+        /// of the loop.
         weak var share: LoopShare?
 
         /// Whether the relay is closed, and the end of every transfer was sent.

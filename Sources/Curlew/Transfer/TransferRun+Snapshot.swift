@@ -5,10 +5,8 @@ internal import CurlewEngine
 internal import CurlewSupport
 
 extension TransferRun {
-    /// The state of a transfer at one instant.
+    /// The end of a transfer, or what it has reached, at one instant.
     struct Snapshot: Sendable {
-        /// The state that users see.
-        let state: Lifecycle.State
         /// How the transfer finished; nil while it runs.
         let finish: Machine.Finish?
         /// The outcome of the attempt that finished the transfer.
@@ -52,22 +50,18 @@ extension TransferRun {
 
     /// The state that users see, at this instant.
     var visibleState: Lifecycle.State {
+        // Read before the lock of the run is taken, because downloads take that lock inside their own.
         let isQueued = download?.isQueued == true
         return state.withLock { $0.visibleState($0.machine.latest?.snapshot.state, isQueued: isQueued) }
     }
 
-    /// The state of the transfer at this instant.
+    /// The end of the transfer, or what it has reached at this instant.
     var snapshot: Snapshot {
-        // Read before the lock of the run is taken, because downloads take that lock inside their own.
-        let isQueued = download?.isQueued == true
-        return state.withLock { state in
+        state.withLock { state in
             let latest = state.machine.latest
-            let attempt = latest?.snapshot
             return Snapshot(
-                state: state.visibleState(attempt?.state, isQueued: isQueued),
                 finish: state.machine.finish, outcome: state.outcome, latest: latest, first: state.first,
-                counters: attempt?.counters,
-                cancellation: .cancelled(state.phase, request))
+                counters: latest?.snapshot.counters, cancellation: .cancelled(state.phase, request))
         }
     }
 
