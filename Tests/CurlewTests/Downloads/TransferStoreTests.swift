@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CurlewEngine
+import CurlewSupport
 import CurlewTesting
 import Foundation
 import Testing
@@ -270,6 +271,29 @@ import Testing
         await #expect(throws: NetworkError.self) {
             try await store.download(Request(server.url("/b")), on: session, to: .file(folder("b")))
         }
+    }
+
+    @Test func closeWaitsUntilItsDownloadsHaveEnded() async throws {
+        let store = try await open()
+        let (isRunning, wasReleased) = (Gate(), Lock(false))
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                isRunning.open()
+                #expect(!(await gate.wait()), "only cancellation ends this wait")
+                // The store is closing, but this download has not ended: the store keeps its lock.
+                let attempts = Task {
+                    for _ in 0..<100 where (try? await open()) != nil { wasReleased.withLock { $0 = true } }
+                }
+                await attempts.value
+                return try await next(request)
+            }
+        ])
+        let stored = try await store.download(Request(server.url("/a")), on: session, to: .file(folder("a")))
+        await isRunning.wait()
+        await store.close()
+        await #expect(throws: NetworkError.self) { try await stored.transfer.value }
+        #expect(!wasReleased.withLock { $0 })
+        _ = try await open()
     }
 
     // MARK: The journal
