@@ -68,7 +68,7 @@ extension DownloadProcess {
         case .stop(let reason):
             throw (reason.map { error.adding(hint: $0) } ?? error).with(attempts: context.attempts)
         }
-        context.note(.waits(wait, after: error))
+        context.announce(.waits(wait, after: error))
         let limit = schedule.left(with: wait, at: time)
         guard try await retry.pause(for: wait, after: error, of: request, policy, atMost: limit, context) else {
             throw error

@@ -61,9 +61,9 @@ final class Chain: Sendable {
     }
 
     /// Notifies the interceptors that the response to a folded request has bypassed them.
-    func bypassed(_ request: Request) {
+    func didBypass(_ request: Request) {
         guard canFold, noticesPlain || !request.options.isPlain else { return }
-        for index in foldable.indices { foldable[index].bypassed(request) }
+        for index in foldable.indices { foldable[index].didBypass(request) }
     }
 }
 
@@ -79,7 +79,7 @@ package protocol FoldableInterceptor: Interceptor {
     /// between such requests, or if the interceptor changes them.
     var plainInterest: ChainInterest? { get }
 
-    /// Whether ``bypassed(_:)`` has an effect for requests without options of their own; true by default.
+    /// Whether ``didBypass(_:)`` has an effect for requests without options of their own; true by default.
     var noticesPlain: Bool { get }
 
     /// Returns the heads and failures of the first attempt that the interceptor must see; nil when it must run from the
@@ -92,7 +92,7 @@ package protocol FoldableInterceptor: Interceptor {
     /// Called when the response to the request is final and the interceptor will not run; does nothing by default.
     ///
     /// It is called in the caller's task, or on the loop for a ``Transfer``: it must not wait or call code of the user.
-    func bypassed(_ request: Request)
+    func didBypass(_ request: Request)
 }
 
 extension FoldableInterceptor {
@@ -102,7 +102,7 @@ extension FoldableInterceptor {
 
     package func adapted(_ request: Request) -> Request? { nil }
 
-    package func bypassed(_ request: Request) {}
+    package func didBypass(_ request: Request) {}
 }
 
 extension SharedInterest {

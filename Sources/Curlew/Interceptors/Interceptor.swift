@@ -102,7 +102,7 @@ extension Interception {
         }
 
         /// Records what the interceptor does next, and notifies observers.
-        func note(_ note: Interception.Note) { run.note(note) }
+        func announce(_ step: Interception.Step) { run.announce(step) }
 
         /// The time since the transfer was started.
         public var elapsed: Duration { run.elapsed }

@@ -29,7 +29,7 @@ struct RedirectInterceptor: FoldableInterceptor {
         // The session's sensitive fields are sensitive for every request.
         if request.options.redirects != nil { policy.sensitiveFields += self.policy.sensitiveFields }
         // This may be a retry after a redirect: start again with the original fields.
-        context.note(.restarts(request))
+        context.announce(.restarts(request))
         var trail = RedirectHistory(max: policy.maximum)
         var request = request
         while true {
@@ -38,7 +38,7 @@ struct RedirectInterceptor: FoldableInterceptor {
             guard let following = try await following(response, request, policy) else { return response }
             await response.discard()
             try trail.follow(following, after: request, response.head, metrics: response.metrics ?? TransferMetrics())
-            context.note(.redirects(to: following, by: response.head.status))
+            context.announce(.redirects(to: following, by: response.head.status))
             request = following
         }
     }

@@ -207,7 +207,7 @@ extension RetryInterceptor: FoldableInterceptor {
     }
 
     /// Earns a share of a retry for a request that did not pass this interceptor.
-    package func bypassed(_ request: Request) {
+    package func didBypass(_ request: Request) {
         let share = if isOfSession, let own = request.options.retry { own.share } else { share }
         if let share { budget.earn(share, for: request.origin) }
     }
@@ -244,7 +244,7 @@ private struct Attempts {
 
     mutating func note(_ error: NetworkError, _ wait: Duration) {
         failures.append(error)
-        context.note(.waits(wait, after: error))
+        context.announce(.waits(wait, after: error))
     }
 
     /// Returns the time left beyond a wait; nil for no limit.

@@ -146,7 +146,7 @@ public actor Session {
     public var transfers: [Session.TransferSnapshot] {
         var attempts: [UInt64: EngineTransfer.Snapshot] = [:]
         // The later ones of the attempts of a transfer are the last.
-        for snapshot in core.share.loop.snapshots where !snapshot.run.isLeftBehind {
+        for snapshot in core.share.loop.snapshots where !snapshot.run.isAbandoned {
             attempts[snapshot.id] = snapshot
         }
         return attempts.values.sorted { $0.id < $1.id }.map { Session.TransferSnapshot($0) }

@@ -48,7 +48,7 @@ final class SessionCore: Sendable {
         self.identities = identities
         self.interceptors = interceptors
         self.downloads = downloads
-        self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.waits)
+        self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.taskClock)
         self.builtIns = Chain([self.retry, RedirectInterceptor(policy: configuration.redirects)] + builtIns)
         defaultChain = interceptors.isEmpty ? self.builtIns : Chain(interceptors, around: self.builtIns)
         let relay = SessionRelay(EndRecorder(observers))
@@ -266,7 +266,7 @@ extension SessionCore {
     var loop: EventLoop { share.loop }
 
     /// The clock of all waits of transfers: retries, downloads, the total timeout and discarded bodies.
-    var clock: any Clock<Duration> { loop.clock.waits }
+    var clock: any Clock<Duration> { loop.clock.taskClock }
 
     /// Returns the retry policy of the request; nil when neither the request nor the session sets one.
     func retryPolicy(of request: Request) -> RetryPolicy? {

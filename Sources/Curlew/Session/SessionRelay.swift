@@ -148,7 +148,7 @@ final class SessionRelay: EngineObserver {
             guard var known = state.observers[ObjectIdentifier(buffer)]?.known else { return [] }
             state.observers[ObjectIdentifier(buffer)]?.known = nil
             var wakes: [Buffer.Wake] = []
-            for snapshot in snapshots where !snapshot.run.isLeftBehind {
+            for snapshot in snapshots where !snapshot.run.isAbandoned {
                 // The snapshots may contain two attempts of one transfer.
                 let isNew = known.insert(snapshot.id).inserted
                 guard let event = state.record(TransferEvent(snapshot)), isNew else { continue }
@@ -165,7 +165,7 @@ final class SessionRelay: EngineObserver {
         // An attempt cancelled before it started produces no events.
         if event.isUnsent(since: transfer.standing.startedAt) { return }
         for event in TransferEvent.events(event, of: transfer, at: nanoseconds) {
-            send(event) { transfer.isLeftBehind }
+            send(event) { transfer.isAbandoned }
         }
     }
 

@@ -199,7 +199,7 @@ final class IncomingBody: Sendable {
 
     private func readRest(of engine: EngineTransfer, _ next: () async -> Int?) async {
         let timeout = Task {
-            try await engine.loop.clock.waits.wait(for: Self.longestWait)
+            try await engine.loop.clock.taskClock.wait(for: Self.longestWait)
             engine.discardBody(byReader: true)
         }
         defer { timeout.cancel() }

@@ -212,11 +212,11 @@ extension TransferRun {
         return attempt
     }
 
-    // MARK: Notes of interceptors
+    // MARK: Steps of interceptors
 
     /// Records what an interceptor does next, and notifies observers.
-    func note(_ note: Interception.Note) {
-        switch note {
+    func announce(_ step: Interception.Step) {
+        switch step {
         case .waits(let wait, let error): emit(.waiting(wait, after: error))
         case .restarts(let request):
             state.withLock { if !$0.withheld.isEmpty { $0.withheld = request.withheld } }
@@ -273,7 +273,7 @@ extension TransferRun {
 
 extension Interception {
     /// A step that an interceptor takes next.
-    enum Note {
+    enum Step {
         /// The interceptor waits before it sends the request again after an error.
         case waits(Duration, after: NetworkError)
         /// The interceptor starts over at the original URL.

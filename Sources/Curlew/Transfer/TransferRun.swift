@@ -227,7 +227,7 @@ final class TransferRun: Sendable {
                 state.isDropped, bypassed
             )
         }
-        if let bypassed { chain.bypassed(bypassed) }
+        if let bypassed { chain.didBypass(bypassed) }
         if !isEndReported { emitEnd(toSession: !isUnused) }
         if isDropped { forgetBody() }
         withExtendedLifetime((hold, attemptHold)) {}

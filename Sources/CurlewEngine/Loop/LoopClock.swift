@@ -17,7 +17,7 @@ package struct LoopClock: Sendable {
     }
 
     /// The same clock for tasks that wait.
-    package var waits: any Clock<Duration> {
+    package var taskClock: any Clock<Duration> {
         guard let stub else { return ContinuousClock() }
         return stub
     }

@@ -134,7 +134,7 @@ extension EngineTransfer {
     package var isStreamed: Bool { shared.withLock { !$0.collects } }
 
     /// Whether the sink has ended its work without this transfer.
-    package var isLeftBehind: Bool { shared.withLock { $0.sink }?.isFinished == true }
+    package var isAbandoned: Bool { shared.withLock { $0.sink }?.isFinished == true }
 
     /// Removes and returns the hold that a head or an end for the chain has taken; nil for others.
     package func takeHold() -> LoopHold? {
