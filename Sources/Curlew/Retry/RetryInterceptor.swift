@@ -206,7 +206,7 @@ extension RetryInterceptor: FoldableInterceptor {
         return folding.interest(in: request, policy)
     }
 
-    /// Earns a share of a retry for a request that did not pass this interceptor.
+    /// Earns a share of a retry for a response that bypassed this interceptor.
     package func didBypass(_ request: Request) {
         let share = if isOfSession, let own = request.options.retry { own.share } else { share }
         if let share { budget.earn(share, for: request.origin) }

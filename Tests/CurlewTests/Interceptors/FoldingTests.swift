@@ -13,7 +13,7 @@ import Testing
 private struct TeapotInterceptor: FoldableInterceptor {
     private let counts = Lock((runs: 0, passed: 0))
 
-    /// The number of times that the chain ran, and of responses that went past it.
+    /// The number of times that the chain ran, and of responses that bypassed it.
     var runs: Int { counts.withLock { $0.runs } }
     var passed: Int { counts.withLock { $0.passed } }
 
