@@ -61,13 +61,14 @@ extension Interception.Context {
     ///
     /// The result is false from the first redirect to another origin on, even for a redirect back to the first origin,
     /// because another server has chosen the URL by then. It is also false for a request that must be sent without
-    /// `Authorization`.
+    /// `Authorization`. An https request that replaces an http request of the transfer to a host of the session's
+    /// ``HSTSStore`` stays at the origin.
     public func isAtOrigin(_ request: Request) -> Bool {
         let own = run.request
         if request.withheld.contains(.authorization) { return false }
         if request.url == own.url { return true }
         guard let target = try? request.target(), let home = try? own.target() else { return false }
-        return target.isSameOrigin(as: home)
+        return target.isSameOrigin(as: home) || target.isUpgrade(of: home)
     }
 }
 

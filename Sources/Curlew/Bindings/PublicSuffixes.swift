@@ -30,9 +30,17 @@ struct PublicSuffixes: Sendable {
     ///
     /// The suffixes of companies (`github.io`) do not count: the companies hold certificates for them. Every top-level
     /// domain counts.
-    func contains(_ domain: String) -> Bool {
-        let registries: CInt = 1
-        return domain.withCString { ask(list, $0, registries) } == 1
+    func contains(_ domain: String) -> Bool { contains(domain, in: 1) }
+
+    /// Whether domains below a domain, given as an A-label in lower case, belong to different owners, so that a cookie
+    /// must not reach all of them.
+    ///
+    /// The suffixes of companies (`github.io`) and every top-level domain count.
+    func separatesOwners(_ domain: String) -> Bool { contains(domain, in: 3) }
+
+    /// - Parameter parts: The parts of the list: 1 for registries, 2 for companies, or their sum.
+    private func contains(_ domain: String, in parts: CInt) -> Bool {
+        domain.withCString { ask(list, $0, parts) } == 1
     }
 }
 

@@ -65,14 +65,14 @@ package struct HTTPDate: Hashable, Sendable {
     ) {
         let clock = time.split(separator: ":", omittingEmptySubsequences: false)
         guard let year = HTTPDate.number(year, digits: 4), let month = HTTPDate.months.firstIndex(of: String(month)),
-            let day = HTTPDate.number(day, digits: day.utf8.count), 1...HTTPDate.days(of: month + 1, in: year) ~= day,
-            clock.count == 3, let hour = HTTPDate.number(clock[0], digits: 2), hour < 24,
+            let day = HTTPDate.number(day, digits: day.utf8.count),
+            let midnight = HTTPDate.seconds(year: year, month: month + 1, day: day), clock.count == 3,
+            let hour = HTTPDate.number(clock[0], digits: 2), hour < 24,
             let minute = HTTPDate.number(clock[1], digits: 2), minute < 60,
             // A leap second counts as the second that follows it.
             let second = HTTPDate.number(clock[2], digits: 2), second <= 60
         else { return nil }
-        let days = HTTPDate.days(until: year, month: month + 1, day: day)
-        seconds = days * 86_400 + Int64(hour * 3600 + minute * 60 + second)
+        seconds = midnight + Int64(hour * 3600 + minute * 60 + second)
     }
 
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -99,6 +99,12 @@ package struct HTTPDate: Hashable, Sendable {
         let yearOfEra = years - era * 400
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         return Int64(era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468)
+    }
+
+    /// Returns the seconds from 1970 to the start of a day; nil for a day that the calendar does not have.
+    static func seconds(year: Int, month: Int, day: Int) -> Int64? {
+        guard 1...12 ~= month, 1...days(of: month, in: year) ~= day else { return nil }
+        return days(until: year, month: month, day: day) * 86_400
     }
 
     private static func date(of days: Int64) -> (year: Int, month: Int, day: Int) {

@@ -15,6 +15,8 @@ final class Chain: Sendable {
     private let canFold: Bool
     /// The union of the plain interests; nil if an interceptor has no plain interest.
     private let plainInterest: SharedInterest?
+    /// The interceptors that may change a plain request, or must run for it.
+    private let adapting: [any FoldableInterceptor]
     /// Whether an interceptor must be notified of responses to plain requests that bypass it.
     private let noticesPlain: Bool
 
@@ -25,15 +27,20 @@ final class Chain: Sendable {
         foldable = interceptors
         canFold = true
         plainInterest = SharedInterest(ofPlainRequests: interceptors)
+        adapting = interceptors.filter(\.adaptsPlain)
         noticesPlain = interceptors.contains { $0.noticesPlain }
     }
 
     /// Creates a chain with interceptors of the user around the whole transfer and around each of its attempts.
     init(_ own: [any Interceptor], around chain: Chain) {
-        interceptors = own.filter { $0.scope == .transfer } + chain.interceptors + own.filter { $0.scope == .attempt }
+        let innermost = chain.foldable.filter(\.isInnermost)
+        interceptors =
+            own.filter { $0.scope == .transfer } + chain.foldable.filter { !$0.isInnermost }
+            + own.filter { $0.scope == .attempt } + innermost
         foldable = interceptors.compactMap { $0 as? any FoldableInterceptor }
         canFold = foldable.count == interceptors.count
         plainInterest = canFold ? SharedInterest(ofPlainRequests: foldable) : nil
+        adapting = foldable.filter(\.adaptsPlain)
         noticesPlain = foldable.contains { $0.noticesPlain }
     }
 
@@ -47,7 +54,7 @@ final class Chain: Sendable {
 
     /// Returns how the first attempt of a request starts without the chain; nil when the chain must send it.
     func fold(_ request: Request) -> Folded? {
-        if let plainInterest, request.options.isPlain { return Folded(interest: plainInterest) }
+        if let plainInterest, request.options.isPlain { return foldPlain(request, plainInterest) }
         guard canFold else { return nil }
         var interest = ChainInterest()
         var adapted: Request?
@@ -60,10 +67,27 @@ final class Chain: Sendable {
         return Folded(interest: SharedInterest(interest), request: adapted)
     }
 
+    private func foldPlain(_ request: Request, _ interest: SharedInterest) -> Folded? {
+        var adapted: Request?
+        for index in adapting.indices {
+            let current = adapted ?? request
+            guard adapting[index].interest(in: current) != nil else { return nil }
+            if let changed = adapting[index].adapted(current) { adapted = changed }
+        }
+        return Folded(interest: interest, request: adapted)
+    }
+
+    /// Counts the changes of the state on which `fold` depends besides the request, such as the cookies of a jar.
+    var revision: UInt64 {
+        var sum: UInt64 = 0
+        for index in adapting.indices { sum &+= adapting[index].revision }
+        return sum
+    }
+
     /// Notifies the interceptors that the response to a folded request has bypassed them.
-    func didBypass(_ request: Request) {
+    func didBypass(_ request: Request, _ head: RawHead) {
         guard canFold, noticesPlain || !request.options.isPlain else { return }
-        for index in foldable.indices { foldable[index].didBypass(request) }
+        for index in foldable.indices { foldable[index].didBypass(request, head) }
     }
 }
 
@@ -75,9 +99,21 @@ final class Chain: Sendable {
 /// ``adapted(_:)`` returns. An interceptor that must wait, fail, or draw a random number before its first `next` cannot
 /// fold: ``interest(in:)`` returns nil.
 package protocol FoldableInterceptor: Interceptor {
-    /// The interest for every request without options of its own; nil by default. It is nil if the interest differs
-    /// between such requests, or if the interceptor changes them.
+    /// The interest for every request without options of its own; nil by default, and if the interest differs between
+    /// such requests.
     var plainInterest: ChainInterest? { get }
+
+    /// Whether the interceptor may change a request without options of its own, or must run for it although it has a
+    /// plain interest; false by default. If it is false, ``interest(in:)`` and ``adapted(_:)`` are not called for such
+    /// requests.
+    var adaptsPlain: Bool { get }
+
+    /// Whether the interceptor is inside the user's interceptors with the scope `.attempt`; false by default.
+    var isInnermost: Bool { get }
+
+    /// Counts the changes of the state on which ``interest(in:)`` and ``adapted(_:)`` depend besides the request; 0 by
+    /// default. A transfer folds again at its start if the count has changed since its creation.
+    var revision: UInt64 { get }
 
     /// Whether ``didBypass(_:)`` has an effect for requests without options of their own; true by default.
     var noticesPlain: Bool { get }
@@ -92,17 +128,27 @@ package protocol FoldableInterceptor: Interceptor {
     /// Called when the response to the request is final and the interceptor will not run; does nothing by default.
     ///
     /// It is called in the caller's task, or on the loop for a ``Transfer``: it must not wait or call code of the user.
-    func didBypass(_ request: Request)
+    ///
+    /// - Parameters:
+    ///   - request: The request that was sent.
+    ///   - head: The head of its response.
+    func didBypass(_ request: Request, _ head: RawHead)
 }
 
 extension FoldableInterceptor {
     package var plainInterest: ChainInterest? { nil }
 
+    package var adaptsPlain: Bool { false }
+
+    package var isInnermost: Bool { false }
+
+    package var revision: UInt64 { 0 }
+
     package var noticesPlain: Bool { true }
 
     package func adapted(_ request: Request) -> Request? { nil }
 
-    package func didBypass(_ request: Request) {}
+    package func didBypass(_ request: Request, _ head: RawHead) {}
 }
 
 extension SharedInterest {

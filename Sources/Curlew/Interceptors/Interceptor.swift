@@ -104,6 +104,16 @@ extension Interception {
         /// Records what the interceptor does next, and notifies observers.
         func announce(_ step: Interception.Step) { run.announce(step) }
 
+        /// Whether the first attempt was sent without the chain, and `next` returns its response.
+        var isFirstAttemptSent: Bool { run.isFirstAttemptSent }
+
+        /// Returns the certificate error of an earlier attempt of the transfer to the same host, after which no attempt
+        /// to it is sent; nil without such an error.
+        func certificateError(for request: Request) -> NetworkError? { run.certificateError(for: request) }
+
+        /// Keeps a certificate error that no later attempt of the transfer may override.
+        func keepCertificateError(_ error: NetworkError, of host: String) { run.keepCertificateError(error, of: host) }
+
         /// The time since the transfer was started.
         public var elapsed: Duration { run.elapsed }
 

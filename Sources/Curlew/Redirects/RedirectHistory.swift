@@ -21,7 +21,9 @@ struct RedirectHistory: Sendable {
     }
 
     private let maximum: Int
-    /// The redirects followed, oldest first.
+    /// The number of redirects followed.
+    private var count = 0
+    /// The redirects followed and those that interceptors have added, oldest first.
     private(set) var history: [ResponseHead.RedirectHop] = []
     /// The number of times that each request was sent since a response last set a cookie.
     private var sent: [Step: Int] = [:]
@@ -40,6 +42,9 @@ struct RedirectHistory: Sendable {
         return copy
     }
 
+    /// Adds redirects that an interceptor has made without a response of the server; they do not count.
+    mutating func add(_ hops: [ResponseHead.RedirectHop]) { history += hops }
+
     /// Records that `head`, the response to `request`, redirects to `next`, which is sent now.
     ///
     /// - Throws: `.tooManyRedirects` when the maximum is exceeded, or when `next` was sent ``maximumVisits`` times with
@@ -47,7 +52,7 @@ struct RedirectHistory: Sendable {
     mutating func follow(
         _ next: Request, after request: Request, _ head: ResponseHead, metrics: TransferMetrics
     ) throws(NetworkError) {
-        guard history.count < maximum else {
+        guard count < maximum else {
             throw refused(
                 "More than \(maximum) redirects followed each other.",
                 hint: "Raise the maximum of the redirect policy if the redirects are intended.", request, head)
@@ -59,6 +64,7 @@ struct RedirectHistory: Sendable {
                 "The redirects form a loop, which has reached \(next) \(Self.maximumVisits) times.",
                 hint: "The server may expect a cookie, another field, or a signed-in user.", request, head)
         }
+        count += 1
         history.append(ResponseHead.RedirectHop(method: request.method, url: request.url, head: head, metrics: metrics))
     }
 

@@ -10,11 +10,14 @@ internal import CurlewEngine
 struct RedirectInterceptor: FoldableInterceptor {
     /// The policy for requests without a policy of their own.
     private let policy: RedirectPolicy
+    /// The hosts that require https; nil without HSTS.
+    private let hsts: HSTSStore?
     let plainInterest: ChainInterest?
     let noticesPlain = false
 
-    init(policy: RedirectPolicy) {
+    init(policy: RedirectPolicy, hsts: HSTSStore? = nil) {
         self.policy = policy
+        self.hsts = hsts
         plainInterest = ChainInterest(policy)
     }
 
@@ -34,6 +37,7 @@ struct RedirectInterceptor: FoldableInterceptor {
         var request = request
         while true {
             var response = try await next(request)
+            trail.add(response.head.history)
             response.head = trail.marking(response.head)
             guard let following = try await following(response, request, policy) else { return response }
             await response.discard()
@@ -49,7 +53,8 @@ struct RedirectInterceptor: FoldableInterceptor {
     ) async throws(NetworkError) -> Request? {
         guard policy.followsSome, response.head.status.redirects else { return nil }
         // An interceptor inside may have sent the request elsewhere, and `Location` is relative to the sent request.
-        return try await policy.next(after: request, target: response.request.validated(), response.head)
+        return try await policy.next(
+            after: request, target: response.request.validated(), response.head, hsts: hsts)
     }
 }
 

@@ -7,13 +7,15 @@ extension RedirectPolicy {
     /// - Parameters:
     ///   - request: The request that was sent, and `target` its normalised target.
     ///   - head: The response, with the history so far.
+    ///   - hsts: The hosts that require https; nil without HSTS.
     /// - Throws: The errors of ``RedirectRules``, unless the policy follows no redirect, and those of `next` for a
     ///   proposal.
     func next(
-        after request: Request, target: RequestTarget, _ head: ResponseHead
+        after request: Request, target: RequestTarget, _ head: ResponseHead, hsts: HSTSStore? = nil
     ) async throws(NetworkError) -> Request? {
         guard rule != .none,
-            let proposal = try RedirectRules.proposal(for: request, target: target, head, withholding: sensitiveFields)
+            let proposal = try RedirectRules.proposal(
+                for: request, target: target, head, withholding: sensitiveFields, hsts: hsts)
         else { return nil }
         return try await next(proposal, after: request, target: target, head)
     }

@@ -27,15 +27,19 @@ enum RedirectRules {
     /// - Parameters:
     ///   - target: The normalised target of `request`.
     ///   - names: Fields to omit in a request to another origin, besides the sensitive ones.
+    ///   - hsts: The hosts that require https, to which an http URL leads over TLS; nil without HSTS.
     /// - Throws: `.invalidResponse` in phase `receiving` for an invalid `Location`, or several different ones.
     static func proposal(
-        for request: Request, target: RequestTarget, _ head: ResponseHead, withholding names: [HeaderName]
+        for request: Request, target: RequestTarget, _ head: ResponseHead, withholding names: [HeaderName],
+        hsts: HSTSStore? = nil
     ) throws(NetworkError) -> Proposal? {
         guard head.status.redirects, let location = try location(of: head, request) else { return nil }
         let reference = URLReference(location)
         let next = try destination(reference, from: target, request, head)
 
-        let isSameOrigin = next.isSameOrigin(as: target)
+        // The request to a host that requires https will not be sent without TLS.
+        let sent = hsts?.upgraded(next.text).flatMap { try? RequestTarget($0) } ?? next
+        let isSameOrigin = sent.isSameOrigin(as: target)
         let method = method(after: head.status, request.method)
         var proposed = request
         proposed.url = text(of: next, reference, request)
@@ -50,7 +54,7 @@ enum RedirectRules {
         }
         proposed.withheld = withheld(after: request, isSameOrigin: isSameOrigin, names)
         return Proposal(
-            request: proposed, isSameOrigin: isSameOrigin, isDowngrade: target.scheme == .https && next.scheme == .http)
+            request: proposed, isSameOrigin: isSameOrigin, isDowngrade: target.scheme == .https && sent.scheme == .http)
     }
 
     /// Returns the method of the next request.

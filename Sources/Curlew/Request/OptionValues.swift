@@ -15,6 +15,7 @@ struct OptionValues: Hashable, Codable, Sendable {
     var bandwidth: Request.BandwidthLimit?
     var retry: RetryPolicy?
     var isAnonymous: Bool?
+    var cookies: Request.CookieUse?
 
     /// Returns these values, overridden by those that `other` sets.
     func merging(_ other: OptionValues) -> OptionValues {
@@ -25,7 +26,8 @@ struct OptionValues: Hashable, Codable, Sendable {
             connection: other.connection ?? connection, redirects: other.redirects ?? redirects,
             statuses: other.statuses ?? statuses, accepting: other.accepting ?? accepting,
             bandwidth: bandwidth?.merging(other.bandwidth) ?? other.bandwidth, retry: other.retry ?? retry,
-            isAnonymous: other.isAnonymous ?? isAnonymous)
+            isAnonymous: other.isAnonymous ?? isAnonymous,
+            cookies: other.cookies ?? cookies)
     }
 }
 
@@ -85,6 +87,9 @@ extension Request.Options: ExpressibleByArrayLiteral {
 
     /// Keeps authenticators from adding credentials.
     public static var anonymous: Self { made { $0.isAnonymous = true } }
+
+    /// Sets whether the cookies of the session's jar are sent, and those of the response stored.
+    public static func cookies(_ use: Request.CookieUse) -> Self { made { $0.cookies = use } }
 
     private static func made(_ change: (inout Self) -> Void) -> Self {
         var options = Self()

@@ -105,6 +105,11 @@ extension Request {
             get { box?.values.accepting }
             set { values.accepting = newValue }
         }
+        /// Whether the cookies of the session's jar are sent, and those of the response stored; both unless set.
+        public var cookies: Request.CookieUse {
+            get { box?.values.cookies ?? .jar }
+            set { values.cookies = newValue }
+        }
 
         /// Creates options with every member unset.
         public init() {}
@@ -116,7 +121,7 @@ extension Request {
             compression: Request.Compression? = nil, expectContinue: Request.ExpectContinue? = nil,
             connection: Request.ConnectionUse? = nil, redirects: RedirectPolicy? = nil, retry: RetryPolicy? = nil,
             bandwidth: Request.BandwidthLimit? = nil, statuses: StatusSet? = nil, accepting: [MediaType]? = nil,
-            isAnonymous: Bool? = nil
+            isAnonymous: Bool? = nil, cookies: Request.CookieUse = .jar
         ) {
             explicitPriority = priority
             self.label = label
@@ -124,7 +129,8 @@ extension Request {
                 timeouts: timeouts == Timeouts() ? nil : timeouts, responseLimit: responseLimit,
                 decompression: decompression, compression: compression, expectContinue: expectContinue,
                 connection: connection, redirects: redirects, statuses: statuses, accepting: accepting,
-                bandwidth: bandwidth, retry: retry, isAnonymous: isAnonymous)
+                bandwidth: bandwidth, retry: retry, isAnonymous: isAnonymous,
+                cookies: cookies == .jar ? nil : cookies)
         }
 
         /// Returns these options, overridden by those that `other` sets.

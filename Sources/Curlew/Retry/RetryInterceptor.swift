@@ -207,7 +207,7 @@ extension RetryInterceptor: FoldableInterceptor {
     }
 
     /// Earns a share of a retry for a response that bypassed this interceptor.
-    package func didBypass(_ request: Request) {
+    package func didBypass(_ request: Request, _ head: RawHead) {
         let share = if isOfSession, let own = request.options.retry { own.share } else { share }
         if let share { budget.earn(share, for: request.origin) }
     }

@@ -36,15 +36,18 @@ public actor Session {
     ///   - interceptors: The interceptors of every request, the first one outermost; empty by default.
     ///   - observers: The observers of all events of the session; empty by default.
     ///   - downloads: The destination of downloads without a destination of their own; nil by default.
+    ///   - cookies: The jar of all requests; a new one in memory by default, nil to handle no cookies.
+    ///   - hsts: The hosts that require https; a new store in memory by default, nil to ignore HSTS.
     public init(
         _ configuration: Session.Configuration = Session.Configuration(), trust: any TrustEvaluator = SystemTrust(),
         identities: ClientIdentities = .none, interceptors: [any Interceptor] = [],
-        observers: [any Session.Observer] = [], downloads: DownloadDestination? = nil
+        observers: [any Session.Observer] = [], downloads: DownloadDestination? = nil,
+        cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore()
     ) {
         self.init(
             core: SessionCore(
                 configuration, trust: trust, identities: identities, interceptors: interceptors, observers: observers,
-                downloads: downloads),
+                downloads: downloads, cookies: cookies, hsts: hsts),
             isShared: false)
         for observer in observers { core.relay.serve(observer) }
     }
@@ -57,16 +60,19 @@ public actor Session {
     ///   - interceptors: The interceptors of every request, the first one outermost; empty by default.
     ///   - observers: The observers of all events of the session; empty by default.
     ///   - downloads: The destination of downloads without a destination of their own; nil by default.
+    ///   - cookies: The jar of all requests; a new one in memory by default, nil to handle no cookies.
+    ///   - hsts: The hosts that require https; a new store in memory by default, nil to ignore HSTS.
     ///   - configure: Changes the default configuration, at once.
     /// - Throws: The error of the closure.
     public init(
         trust: any TrustEvaluator = SystemTrust(), identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
-        downloads: DownloadDestination? = nil, _ configure: @Sendable (inout Session.Configuration) throws -> Void
+        downloads: DownloadDestination? = nil, cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
+        _ configure: @Sendable (inout Session.Configuration) throws -> Void
     ) rethrows {
         self.init(
             try Session.Configuration(configure), trust: trust, identities: identities, interceptors: interceptors,
-            observers: observers, downloads: downloads)
+            observers: observers, downloads: downloads, cookies: cookies, hsts: hsts)
     }
 
     /// Creates a session with another resolver.
@@ -85,10 +91,16 @@ public actor Session {
     /// The configuration that the session was created with.
     public nonisolated var configuration: Session.Configuration { core.configuration }
 
+    /// The cookies of the session; nil when it handles no cookies.
+    public nonisolated var cookies: CookieJar? { core.cookies }
+
+    /// The hosts that require https; nil when the session ignores HSTS.
+    public nonisolated var hsts: HSTSStore? { core.hsts }
+
     /// Creates a session with the same configuration, identities, interceptors and download destination, but without
     /// observers.
     ///
-    /// The two sessions share no connection.
+    /// The two sessions share the cookies and the hosts that require https, but no connection.
     ///
     /// - Parameter trust: Evaluates the servers of requests without an evaluator of their own; this session's unless
     ///   given.
@@ -99,7 +111,8 @@ public actor Session {
 
     /// Creates a session with the same identities and interceptors, and the same configuration changed by a closure.
     ///
-    /// The two sessions share no connection.
+    /// The two sessions share the cookies and the hosts that require https, but no connection. An ephemeral copy of a
+    /// session that is not ephemeral has a new jar and a new store.
     ///
     /// - Parameters:
     ///   - trust: Evaluates the servers of requests without an evaluator of their own; this session's unless given.
@@ -111,9 +124,11 @@ public actor Session {
     ) rethrows -> Session {
         var configuration = core.configuration
         try configure(&configuration)
+        let isSeparate = configuration.isEphemeral && !core.configuration.isEphemeral
         return Session(
             configuration, trust: trust ?? core.trust, identities: core.identities, interceptors: core.interceptors,
-            downloads: core.downloads)
+            downloads: core.downloads, cookies: isSeparate ? core.cookies.map { _ in CookieJar() } : core.cookies,
+            hsts: isSeparate ? core.hsts.map { _ in HSTSStore() } : core.hsts)
     }
 
     // MARK: Transfers
@@ -193,6 +208,8 @@ public actor Session {
 
     /// Refuses new transfers, ends the running ones according to `mode`, and closes every connection.
     ///
+    /// Then it writes the files of the session's ``CookieJar`` and ``HSTSStore``, if they have files.
+    ///
     /// A second call waits for the end, too.
     ///
     /// The call is optional, because a released session closes itself. Cancellation does not interrupt the shutdown;
@@ -212,6 +229,7 @@ public actor Session {
             }
         await core.share.loop.shutDown(within: limit)
         core.closed.send()
+        await core.saveState()
         core.relay.close()
         await core.recorder?.waitUntilRecorded()
     }

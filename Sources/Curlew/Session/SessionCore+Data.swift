@@ -52,7 +52,7 @@ extension SessionCore {
     ) -> (Data, ResponseHead)? {
         guard recorder == nil, let (head, body) = attempt.takePlainResponse() else { return nil }
         let sent = adapted ?? request
-        chain.didBypass(sent)
+        chain.didBypass(sent, head)
         return (Data(taking: body), ResponseHead(head, url: sent.url))
     }
 
@@ -63,7 +63,7 @@ extension SessionCore {
     ) async throws(NetworkError) -> (Data, ResponseHead) {
         await waitForRecorders()
         guard let outcome = engine.outcome else { throw .headless(request) }
-        if outcome.failure == nil { chain.didBypass(request) }
+        if outcome.failure == nil, let head = outcome.head { chain.didBypass(request, head) }
         let response = try await Attempt(request, engine, policy: policy(for: request)).collected(outcome)
         return (response.value, response.head)
     }

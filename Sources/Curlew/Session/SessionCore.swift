@@ -14,6 +14,9 @@ final class SessionCore: Sendable {
     let interceptors: [any Interceptor]
     /// The destination of downloads without a destination of their own.
     let downloads: DownloadDestination?
+    /// The cookies, and the hosts that require https; nil when the session has none.
+    let cookies: CookieJar?
+    let hsts: HSTSStore?
     /// The chain of the built-in interceptors, and the chain of requests without interceptors of their own.
     private let builtIns: Chain
     private let defaultChain: Chain
@@ -40,7 +43,8 @@ final class SessionCore: Sendable {
     init(
         _ configuration: Session.Configuration, trust: any TrustEvaluator, identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
-        downloads: DownloadDestination? = nil, resolver: Resolver = .system, codings: ContentCodings = .system,
+        downloads: DownloadDestination? = nil, cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
+        resolver: Resolver = .system, codings: ContentCodings = .system,
         retry: RetryInterceptor? = nil, builtIns: [any FoldableInterceptor] = [], clock: LoopClock = LoopClock()
     ) {
         self.configuration = configuration
@@ -48,8 +52,16 @@ final class SessionCore: Sendable {
         self.identities = identities
         self.interceptors = interceptors
         self.downloads = downloads
+        (self.cookies, self.hsts) = (cookies, hsts)
         self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.taskClock)
-        self.builtIns = Chain([self.retry, RedirectInterceptor(policy: configuration.redirects)] + builtIns)
+        let upgrading = hsts.map { HSTSInterceptor(store: $0, checksCertificates: !(trust is InsecureTrust)) }
+        let storing = cookies.map { CookieInterceptor(jar: $0, common: configuration.fields[.cookie]) }
+        // The order is the nesting.
+        var links: [any FoldableInterceptor] = [self.retry, RedirectInterceptor(policy: configuration.redirects, hsts: hsts)]
+        if let upgrading { links.append(upgrading) }
+        links += builtIns
+        if let storing { links.append(storing) }
+        self.builtIns = Chain(links)
         defaultChain = interceptors.isEmpty ? self.builtIns : Chain(interceptors, around: self.builtIns)
         let relay = SessionRelay(EndRecorder(observers))
         self.relay = relay
@@ -81,6 +93,7 @@ final class SessionCore: Sendable {
         relay.attach(share)
         do throws(NetworkError) {
             try configuration.validate()
+            try configuration.checkFiles(cookies: cookies?.file, hsts: hsts?.file)
             refusal = SessionCore.refusal(of: CurlVersion.current)
         } catch {
             refusal = error
@@ -267,6 +280,12 @@ extension SessionCore {
 
     /// The clock of all waits of transfers: retries, downloads, the total timeout and discarded bodies.
     var clock: any Clock<Duration> { loop.clock.taskClock }
+
+    /// Writes the changes of the cookies and of the hosts that require https to their files, if they have files.
+    func saveState() async {
+        await cookies?.saveAndReport()
+        try? await hsts?.save()
+    }
 
     /// Returns the retry policy of the request; nil when neither the request nor the session sets one.
     func retryPolicy(of request: Request) -> RetryPolicy? {

@@ -55,7 +55,7 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
     /// The other attempts that have not ended; an interceptor may send several requests at a time.
     private var others: [Attempt] = []
     /// Whether the chain's first `send` takes an attempt that was started before the chain.
-    private var hasFirst = false
+    private(set) var hasFirst = false
     /// Whether the chain runs from the start although there is a planned first attempt.
     private let startsChain: Bool
     /// The number of attempts that were sent.
@@ -193,6 +193,21 @@ where Attempt.ID == UInt64, Waiter.ID == UInt64 {
             return response
         default: return nil
         }
+    }
+
+    // MARK: The plan
+
+    /// Whether there is a planned first attempt that was not started.
+    var isPlanned: Bool { if case .idle(.some) = phase { true } else { false } }
+
+    /// Replaces the planned first attempt of a transfer that was not started; returns false for others.
+    ///
+    /// - Parameter attempt: The new attempt; nil when the chain sends the first attempt.
+    mutating func replan(_ attempt: Attempt?) -> Bool {
+        guard isPlanned else { return false }
+        phase = .idle(attempt)
+        latest = attempt
+        return true
     }
 
     // MARK: Inputs

@@ -255,6 +255,20 @@ extension TransferRun {
         Interception.Context(self, total: session.totalTimeout(of: request))
     }
 
+    /// Whether an attempt was started before the chain, and the chain has not taken it yet.
+    var isFirstAttemptSent: Bool { state.withLock { $0.machine.hasFirst } }
+
+    func certificateError(for request: Request) -> NetworkError? {
+        guard let known = state.withLock({ $0.certificateError }), let target = try? request.target() else {
+            return nil
+        }
+        return known.host == target.host ? known.error : nil
+    }
+
+    func keepCertificateError(_ error: NetworkError, of host: String) {
+        state.withLock { $0.certificateError = (host, error) }
+    }
+
     var isStreamed: Bool { state.withLock { $0.machine.claim == .stream } }
 
     var attempts: Int { state.withLock { $0.machine.attempts } }

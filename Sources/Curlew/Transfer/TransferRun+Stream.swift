@@ -36,6 +36,7 @@ extension TransferRun {
                 phase: .receiving)
         }
         if withProgress { reportProgress() }
+        refold()
         on(.read)
     }
 

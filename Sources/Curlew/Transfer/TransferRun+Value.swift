@@ -35,6 +35,7 @@ extension TransferRun {
     /// continues.
     private nonisolated(nonsending) func waitUntilFinished() async -> Bool {
         let id = EngineTransfer.nextID()
+        refold()
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 on(.awaitFinish(Waiter(continuation, id: id)))

@@ -28,6 +28,8 @@ final class TransferRun: Sendable {
         var machine: Machine
         /// The attempt of a transfer that folds, until the chain takes it.
         var first: Attempt?
+        /// The revision of the chain, and the time of the loop, at which that attempt was planned.
+        var planned: (revision: UInt64, at: UInt64) = (0, 0)
         /// The outcome of the attempt that finished the transfer.
         var outcome: EngineTransfer.Outcome?
         /// The task that runs the chain; nil if the caller's task runs it.
@@ -56,6 +58,8 @@ final class TransferRun: Sendable {
         var latestRequest: Request?
         /// Whether the next attempt follows a redirect.
         var followsRedirect = false
+        /// The certificate error that no later attempt may override, and its host.
+        var certificateError: (host: String, error: NetworkError)?
         /// The names of fields that redirects to other origins have removed.
         var withheld: [HeaderName] = []
         /// Whether no holder is left to read a response.
@@ -82,29 +86,35 @@ final class TransferRun: Sendable {
         let chain = chain ?? session.chain(for: request)
         self.chain = chain
         var request = request
-        var startsChain = false
-        var attempt: Attempt?
+        var plan: (attempt: Attempt, startsChain: Bool)?
         var refusal: NetworkError?
+        let planned = (chain.revision, session.loop.clock.now())
         do throws(NetworkError) {
             if request.body.needsOwnDescriptor { request.body = try request.bodyWithOwnDescriptor() }
-            if download == nil, let folded = chain.fold(request) {
-                // A chain that runs from the start sees everything by itself.
-                startsChain = folded.interest.values.runsUserCode
-                let position = AttemptPosition(id: id, interest: startsChain ? .none : folded.interest)
-                attempt = try session.attempt(folded.request ?? request, at: position)
-            }
+            if download == nil { plan = try Self.firstAttempt(of: request, by: chain, on: session, id) }
         } catch {
             refusal = error
         }
         self.request = request
         let priority = request.options.priority.rawValue
-        state = Lock(
-            State(
-                machine: refusal.map { Machine(refusedBy: $0, priority: priority) }
-                    ?? Machine(attempt?.engine, startsChain: startsChain, priority: priority),
-                first: attempt))
+        let machine =
+            refusal.map { Machine(refusedBy: $0, priority: priority) }
+            ?? Machine(plan?.attempt.engine, startsChain: plan?.startsChain ?? false, priority: priority)
+        state = Lock(State(machine: machine, first: plan?.attempt, planned: planned))
         // The download takes the bodies, so they must not be collected.
         if download != nil { state.withLock { $0.machine.claimFile() } }
+    }
+
+    /// Returns the first attempt of a request that folds, and whether the chain runs beside it; nil for a request that
+    /// does not fold.
+    private static func firstAttempt(
+        of request: Request, by chain: Chain, on session: SessionCore, _ id: UInt64
+    ) throws(NetworkError) -> (attempt: Attempt, startsChain: Bool)? {
+        guard let folded = chain.fold(request) else { return nil }
+        // A chain that runs from the start sees everything by itself.
+        let startsChain = folded.interest.values.runsUserCode
+        let position = AttemptPosition(id: id, interest: startsChain ? .none : folded.interest)
+        return (try session.attempt(folded.request ?? request, at: position), startsChain)
     }
 
     /// Creates the run of a request that cannot be sent.
@@ -218,16 +228,18 @@ final class TransferRun: Sendable {
                 state.chainTask = nil
                 state.isEndReported = true
             }
-            var bypassed: Request?
-            if case .attempt(_, nil) = state.machine.finish, state.outcome?.failure == nil {
-                bypassed = state.first?.request
+            var bypassed: (Request, RawHead)?
+            if case .attempt(_, nil) = state.machine.finish, let outcome = state.outcome, outcome.failure == nil,
+                let first = state.first, let head = outcome.head
+            {
+                bypassed = (first.request, head)
             }
             return (
                 state.hold, state.machine.latest?.takeHold(), state.isEndReported, state.machine.isUnused,
                 state.isDropped, bypassed
             )
         }
-        if let bypassed { chain.didBypass(bypassed) }
+        if let (request, head) = bypassed { chain.didBypass(request, head) }
         if !isEndReported { emitEnd(toSession: !isUnused) }
         if isDropped { forgetBody() }
         withExtendedLifetime((hold, attemptHold)) {}
@@ -236,10 +248,36 @@ final class TransferRun: Sendable {
     // MARK: Control
 
     /// Starts the transfer, unless it was started.
-    func start() { on(.start(detaches: false)) }
+    func start() {
+        refold()
+        on(.start(detaches: false))
+    }
 
     /// Starts the transfer and lets it run to its end even without further references to it.
-    func detach() { on(.start(detaches: true)) }
+    func detach() {
+        refold()
+        on(.start(detaches: true))
+    }
+
+    /// The time after which the plan of a transfer that was not started is too old: a cookie in it may have expired.
+    private static let planLifetime: UInt64 = 1_000_000_000
+
+    /// Plans the first attempt again, before the start, if the state on which the chain depends has changed since the
+    /// attempt was planned.
+    func refold() {
+        guard let planned = state.withLock({ $0.machine.isPlanned ? $0.planned : nil }) else { return }
+        let now = (revision: chain.revision, at: session.loop.clock.now())
+        guard now.revision != planned.revision || now.at &- planned.at > Self.planLifetime else { return }
+        // If the attempt cannot be planned any more, the chain reports the error.
+        let attempt = (try? Self.firstAttempt(of: request, by: chain, on: session, id))?.attempt
+        let old = state.withLock { state -> Attempt? in
+            guard state.machine.replan(attempt?.engine) else { return attempt }
+            defer { (state.first, state.planned) = (attempt, now) }
+            return state.first
+        }
+        // The attempt that is not used is released without the lock.
+        withExtendedLifetime(old) {}
+    }
 
     func cancel() { on(.cancel) }
 

@@ -112,4 +112,6 @@ package struct HeadFields: OptionSet, Sendable {
 
     package static let location = HeadFields(rawValue: 1)
     package static let contentEncoding = HeadFields(rawValue: 2)
+    package static let setCookie = HeadFields(rawValue: 4)
+    package static let strictTransportSecurity = HeadFields(rawValue: 8)
 }

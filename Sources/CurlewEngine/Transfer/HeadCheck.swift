@@ -139,6 +139,7 @@ struct HeadCheck {
         guard frames else { return .more }
         switch colon {
         case 8: if HeadCheck.spells(line, "location") { knownFields.insert(.location) }
+        case 10: if HeadCheck.spells(line, "set-cookie") { knownFields.insert(.setCookie) }
         case 14 where HeadCheck.spells(line, "content-length"):
             lastWasFraming = true
             return takeLength(line, from: colon + 1, to: end)
@@ -146,6 +147,8 @@ struct HeadCheck {
         case 17 where HeadCheck.spells(line, "transfer-encoding"):
             lastWasFraming = true
             return takeCoding(line, from: colon + 1, to: end)
+        case 25:
+            if HeadCheck.spells(line, "strict-transport-security") { knownFields.insert(.strictTransportSecurity) }
         default: break
         }
         return .more

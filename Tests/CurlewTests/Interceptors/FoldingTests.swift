@@ -30,7 +30,7 @@ private struct TeapotInterceptor: FoldableInterceptor {
         return request
     }
 
-    func didBypass(_ request: Request) { counts.withLock { $0.passed += 1 } }
+    func didBypass(_ request: Request, _ head: RawHead) { counts.withLock { $0.passed += 1 } }
 
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse

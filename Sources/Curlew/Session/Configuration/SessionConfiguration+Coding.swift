@@ -3,7 +3,7 @@
 
 extension Session.Configuration: Codable {
     private enum CodingKeys: CodingKey {
-        case timeouts, limits, tls, tcp, fields, http, buffers, redirects, retry
+        case timeouts, limits, tls, tcp, fields, http, buffers, redirects, retry, isEphemeral
     }
 
     /// Decodes a configuration; missing groups and missing members take their defaults.
@@ -20,6 +20,7 @@ extension Session.Configuration: Codable {
         buffers = try container.decodeIfPresent(Buffers.self, forKey: .buffers) ?? buffers
         redirects = try container.decodeIfPresent(RedirectPolicy.self, forKey: .redirects) ?? redirects
         retry = try container.decodeIfPresent(RetryPolicy.self, forKey: .retry) ?? retry
+        isEphemeral = try container.decodeIfPresent(Bool.self, forKey: .isEphemeral) ?? isEphemeral
     }
 
     /// Encodes every group, but omits fields whose values are credentials (``HeaderName/isSensitive``).
@@ -37,6 +38,7 @@ extension Session.Configuration: Codable {
         try container.encode(buffers, forKey: .buffers)
         try container.encode(redirects, forKey: .redirects)
         try container.encode(retry, forKey: .retry)
+        try container.encode(isEphemeral, forKey: .isEphemeral)
     }
 }
 

@@ -19,9 +19,16 @@ extension Session.Configuration {
                 throw refused("“\(name)” must not be among the fields, since Curlew writes it")
             }
         }
+        if isEphemeral, tls.keyLogFile != nil { throw refused("an ephemeral session has no tls.keyLogFile") }
         if buffers.lowWater > buffers.highWater {
             throw refused("buffers.lowWater must not be above buffers.highWater")
         }
+    }
+
+    /// Checks that an ephemeral session has no files.
+    func checkFiles(cookies: String?, hsts: String?) throws(NetworkError) {
+        guard isEphemeral, let path = cookies ?? hsts else { return }
+        throw refused("an ephemeral session has no file, and \(path.escapingControls) is one")
     }
 
     private func validateLimits() throws(NetworkError) {

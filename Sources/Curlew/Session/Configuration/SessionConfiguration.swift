@@ -30,6 +30,12 @@ extension Session {
         public var buffers: Buffers
         /// The policy for redirects; unless set, up to 20 redirects to any target are followed.
         public var redirects: RedirectPolicy
+        /// Whether the session keeps nothing on a disk; false unless set.
+        ///
+        /// The cookies and the hosts that require https of an ephemeral session are in memory. A session with a jar or
+        /// a store that has a file, or with `tls.keyLogFile`, is then invalid. Files that a call names are not affected:
+        /// downloads, and the bodies of uploads.
+        public var isEphemeral: Bool
         /// The policy for retries; unless set, only requests that no server can have processed are retried.
         public var retry: RetryPolicy
 
@@ -44,6 +50,7 @@ extension Session {
             buffers = Buffers()
             redirects = .follow()
             retry = .never
+            isEphemeral = false
         }
 
         /// Creates the default configuration, changed by a closure.
@@ -55,6 +62,9 @@ extension Session {
 
         /// The default configuration.
         public static let `default` = Session.Configuration()
+
+        /// The default configuration of a session that keeps nothing on a disk.
+        public static let ephemeral = Session.Configuration { $0.isEphemeral = true }
 
         private static let standardFields: HeaderFields = [.userAgent: UserAgent.standard, .accept: "*/*"]
     }

@@ -1,0 +1,84 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+extension Cookie {
+    /// The reason why a jar does not store a cookie; its description has no secret.
+    ///
+    /// ```swift
+    /// for await case .refused(let refusal) in jar.changes { print(refusal) }
+    /// ```
+    public struct Refusal: Error, Sendable, Hashable {
+        /// The rule that the cookie breaks.
+        public enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
+            /// The field or the cookie has a control character (RFC 6265bis §5.6, step 1).
+            case controlCharacter
+            /// Name and value are empty (§5.7, step 3).
+            case empty
+            /// Name and value have more than 4096 bytes together (§5.7, step 4).
+            case tooLong
+            /// A name or value contains a character that would end it in a `Cookie` field: ";", or "=" in a name.
+            case separator
+            /// The domain is not a valid host (§5.7, step 8).
+            case invalidDomain
+            /// The path does not begin with "/".
+            case invalidPath
+            /// The host of the response does not belong to the domain (§5.7, step 10).
+            case foreignDomain
+            /// The domain is a public suffix, such as "com" or "co.uk" (§5.7, step 9).
+            case publicSuffix
+            /// `Secure` is set by a response without TLS of another machine (§5.7, step 13).
+            case insecureOrigin
+            /// The cookie would hide a secure cookie, but its response has no TLS (§5.7, step 16).
+            case hidesSecureCookie
+            /// `SameSite=None` requires `Secure` (§5.7, step 19).
+            case insecureSameSiteNone
+            /// The name begins with `__Secure-`, `__Host-`, `__Http-` or `__Host-Http-`, and the attributes that this
+            /// prefix promises are missing; or a cookie without a name has such a value (§5.7, steps 20 to 22).
+            case brokenPrefix
+        }
+
+        /// The rule that the cookie breaks.
+        public let reason: Reason
+        /// The name of the cookie, at most 100 characters.
+        public let name: String
+        /// The host of the response, or the domain of a cookie that the program sets.
+        public let host: String
+
+        init(_ reason: Reason, name: String, host: String) {
+            self.reason = reason
+            self.name = name.shortened(to: 100)
+            self.host = host.shortened(to: 253)
+        }
+    }
+}
+
+extension Cookie.Refusal: CustomStringConvertible, LocalizedError {
+    /// One sentence that names the cookie, the host and the rule.
+    public var description: String {
+        "The cookie “\(name)” of \(host) is not stored: \(reason.explanation)".escapingControls
+    }
+
+    /// The description, which is also `localizedDescription`.
+    public var errorDescription: String? { description }
+}
+
+extension Cookie.Refusal.Reason {
+    fileprivate var explanation: String {
+        switch self {
+        case .controlCharacter: "it contains a control character."
+        case .empty: "its name and its value are empty."
+        case .tooLong: "its name and its value have more than \(CookieRules.longestCookie) bytes."
+        case .separator: "its name or its value contains a character that would end it."
+        case .invalidDomain: "its domain is not a valid host."
+        case .invalidPath: "its path does not begin with “/”."
+        case .foreignDomain: "the host does not belong to its domain."
+        case .publicSuffix: "its domain is a public suffix, under which others have their own domains."
+        case .insecureOrigin: "“Secure” can be set only over https."
+        case .hidesSecureCookie: "it would hide a secure cookie, but was received without TLS."
+        case .insecureSameSiteNone: "“SameSite=None” requires “Secure”."
+        case .brokenPrefix: "the prefix of its name promises attributes that it does not have."
+        }
+    }
+}

@@ -1,0 +1,283 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+extension CookieJar {
+    /// The format of a jar's file.
+    public enum FileFormat: String, Sendable, Hashable, Codable, CaseIterable {
+        /// One line of seven fields for each cookie, as curl and wget read and write it.
+        ///
+        /// The format has no `SameSite`, no creation time, and no cookies with tabs, which stay in memory.
+        case netscape
+        /// An array of objects, one on each line, with everything that the jar knows.
+        case json
+    }
+
+    /// A line of a file that is not a cookie; the jar ignores it, and removes it when it next writes the file.
+    public struct SkippedLine: Sendable, Hashable, CustomStringConvertible {
+        /// The number of the line, from 1; in a JSON file with another layout, the number of the element.
+        public let line: Int
+        /// Half a sentence about the reason, without text of the file.
+        public let reason: String
+
+        /// One line such as "line 7 has 3 fields instead of 7".
+        public var description: String { "line \(line) \(reason)" }
+    }
+}
+
+extension CookieJar.FileFormat {
+    /// Whether a file of this format can have a cookie.
+    func canExpress(_ cookie: Cookie) -> Bool { self == .json || NetscapeLine(cookie: cookie) != nil }
+}
+
+/// The contents of a cookie file, parsed from bytes and written to bytes; a pure value.
+struct CookieFile: Sendable {
+    /// A cookie of a file.
+    struct Record: Sendable, Equatable {
+        var cookie: Cookie
+        /// The time of the last change; nil if the format does not have it.
+        var changed: Date?
+    }
+
+    /// The file is not a cookie file, so it must not be replaced.
+    struct NotACookieFile: Error {}
+
+    var records: [Record] = []
+    private(set) var skipped: [CookieJar.SkippedLine] = []
+
+    init(_ records: [Record]) { self.records = records }
+
+    /// Parses a file; damaged lines are skipped.
+    ///
+    /// - Parameters:
+    ///   - bytes: The contents; empty contents are a file without cookies.
+    ///   - now: The present time; cookies that have expired are left out.
+    /// - Throws: `NotACookieFile` when no line is valid.
+    init(_ bytes: [UInt8], _ format: CookieJar.FileFormat, now: Date) throws(NotACookieFile) {
+        switch format {
+        case .netscape: try readLines(bytes, now)
+        case .json: try readJSON(bytes, now)
+        }
+    }
+
+    /// Returns the bytes of the file.
+    func bytes(_ format: CookieJar.FileFormat) -> [UInt8] {
+        switch format {
+        case .netscape:
+            let lines = records.compactMap { NetscapeLine(cookie: $0.cookie)?.text }
+            return Array(
+                (["# Netscape HTTP Cookie File", "# Written by Curlew."] + lines + [""]).joined(separator: "\n").utf8)
+        case .json:
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            let lines = records.compactMap { try? encoder.encode(JSONRecord($0)) }
+            return Array("[\n".utf8) + lines.joined(separator: Array(",\n".utf8)) + Array("\n]\n".utf8)
+        }
+    }
+
+    private static func lines(of bytes: [UInt8]) -> [(number: Int, bytes: ArraySlice<UInt8>)] {
+        var bytes = bytes[...]
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
+        return bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated().map { number, line in
+            (number + 1, line.last == 0x0D ? line.dropLast() : line)
+        }
+    }
+
+    private mutating func skip(_ line: Int, _ reason: String) {
+        skipped.append(CookieJar.SkippedLine(line: line, reason: reason))
+    }
+
+    /// Adds a cookie if the rules allow it and it has not expired.
+    private mutating func add(_ cookie: Cookie, changed: Date?, line: Int, _ now: Date) {
+        do throws(Cookie.Refusal.Reason) {
+            try CookieRules.checkMade(cookie, nil)
+        } catch {
+            return skip(line, "is not a valid cookie (\(error.rawValue))")
+        }
+        if !cookie.isExpired(at: now) { records.append(Record(cookie: cookie.limited(at: now), changed: changed)) }
+    }
+
+    // MARK: Netscape
+
+    private mutating func readLines(_ bytes: [UInt8], _ now: Date) throws(NotACookieFile) {
+        var isKnown = false
+        for (number, line) in Self.lines(of: bytes) where !line.allSatisfy(\.isLinearSpace) {
+            guard let text = String(validating: line, as: UTF8.self) else {
+                skip(number, "is not UTF-8")
+                continue
+            }
+            if text.hasPrefix("#"), !text.hasPrefix(NetscapeLine.httpOnly) {
+                // Both curl and wget write a comment with these words first.
+                isKnown = isKnown || text.contains("HTTP Cookie File")
+                continue
+            }
+            do throws(NetscapeLine.Flaw) {
+                // The order of the lines is the order of their creation.
+                let created = now.addingTimeInterval(Double(number) * 1e-6)
+                add(try NetscapeLine(text).cookie(created: created), changed: nil, line: number, now)
+                isKnown = true
+            } catch {
+                skip(number, error.text)
+            }
+        }
+        guard isKnown || skipped.isEmpty else { throw NotACookieFile() }
+    }
+
+    // MARK: JSON
+
+    private mutating func readJSON(_ bytes: [UInt8], _ now: Date) throws(NotACookieFile) {
+        let decoder = JSONDecoder()
+        var damaged: [Int] = []
+        for (number, line) in Self.lines(of: bytes) {
+            let line = line.trimmingPrefix { $0.isLinearSpace }
+            if line.isEmpty || line.elementsEqual("[".utf8) || line.elementsEqual("]".utf8) { continue }
+            let object = line.last == UInt8(ascii: ",") ? line.dropLast() : line
+            guard let record = try? decoder.decode(JSONRecord.self, from: Data(object)) else {
+                damaged.append(number)
+                continue
+            }
+            add(record.cookie(now), changed: record.changedDate, line: number, now)
+        }
+        if damaged.isEmpty { return }
+        if !records.isEmpty || !skipped.isEmpty {
+            for number in damaged { skip(number, "is not a JSON object of a cookie") }
+            return
+        }
+        // The file may have been written with another layout.
+        guard let elements = try? decoder.decode([Element].self, from: Data(bytes)) else { throw NotACookieFile() }
+        for (index, element) in elements.enumerated() {
+            guard let record = element.record else {
+                skip(index + 1, "is not a JSON object of a cookie")
+                continue
+            }
+            add(record.cookie(now), changed: record.changedDate, line: index + 1, now)
+        }
+    }
+
+    /// An element of an array, which may be damaged.
+    private struct Element: Decodable {
+        let record: JSONRecord?
+
+        init(from decoder: any Decoder) throws { record = try? JSONRecord(from: decoder) }
+    }
+}
+
+/// A line of the Netscape format.
+private struct NetscapeLine {
+    struct Flaw: Error {
+        let text: String
+    }
+
+    /// The start of a line whose cookie is hidden from scripts.
+    static let httpOnly = "#HttpOnly_"
+
+    var domain: String
+    var includesSubdomains: Bool
+    var path: String
+    var isSecure: Bool
+    /// Seconds since 1970; 0 for a session cookie.
+    var expires: Int64
+    var name: String
+    var value: String
+    var isHTTPOnly: Bool
+
+    init(_ text: String) throws(Flaw) {
+        isHTTPOnly = text.hasPrefix(Self.httpOnly)
+        let line = isHTTPOnly ? text.dropFirst(Self.httpOnly.count) : text[...]
+        let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        // Some programs leave out an empty value together with its tab.
+        guard fields.count == 7 || fields.count == 6 else {
+            throw Flaw(text: "has \(fields.count) fields instead of 7")
+        }
+        guard let includesSubdomains = Self.flag(fields[1]), let isSecure = Self.flag(fields[3]) else {
+            throw Flaw(text: "has a flag other than TRUE and FALSE")
+        }
+        // Some programs write a fraction.
+        guard let expires = Int64(fields[4].prefix { $0 != "." }) else { throw Flaw(text: "has an invalid expiry") }
+        domain = fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]
+        self.includesSubdomains = includesSubdomains
+        path = fields[2]
+        self.isSecure = isSecure
+        self.expires = expires
+        name = fields[5]
+        value = fields.count == 7 ? fields[6] : ""
+    }
+
+    /// Creates the line of a cookie; nil for a cookie that the format cannot express.
+    init?(cookie: Cookie) {
+        let texts = [cookie.name, cookie.value, cookie.path]
+        guard texts.allSatisfy({ !$0.utf8.contains(0x09) }) else { return nil }
+        domain = cookie.domain
+        includesSubdomains = !cookie.isHostOnly
+        path = cookie.path
+        isSecure = cookie.isSecure
+        expires = cookie.expires.map { max(1, Int64($0.timeIntervalSince1970.rounded(.up))) } ?? 0
+        (name, value) = (cookie.name, cookie.value)
+        isHTTPOnly = cookie.isHTTPOnly
+    }
+
+    private static func flag(_ text: String) -> Bool? {
+        switch text.uppercased() {
+        case "TRUE": true
+        case "FALSE": false
+        default: nil
+        }
+    }
+
+    private static func flag(_ value: Bool) -> String { value ? "TRUE" : "FALSE" }
+
+    var text: String {
+        let host = (isHTTPOnly ? Self.httpOnly : "") + (includesSubdomains ? "." : "") + domain
+        return [
+            host, Self.flag(includesSubdomains), path, Self.flag(isSecure), "\(expires)", name, value,
+        ].joined(separator: "\t")
+    }
+
+    func cookie(created: Date) -> Cookie {
+        let expiry = expires == 0 ? nil : Date(timeIntervalSince1970: Double(expires))
+        // An address has no subdomains, although some programs write so.
+        let isHostOnly = !includesSubdomains || HostName.isAddress(domain)
+        return Cookie(
+            name: name, value: value, domain: HostName.key(domain) ?? domain, isHostOnly: isHostOnly,
+            path: path.utf8.first == UInt8(ascii: "/") ? path : "/", isSecure: isSecure, isHTTPOnly: isHTTPOnly,
+            sameSite: nil,
+            expires: expiry, created: created)
+    }
+}
+
+/// A cookie as a JSON object; its expiry is in seconds since 1970.
+private struct JSONRecord: Codable {
+    var name: String
+    var value: String
+    var domain: String
+    var hostOnly: Bool
+    var path: String
+    var secure: Bool
+    var httpOnly: Bool
+    var sameSite: Cookie.SameSite?
+    var expires: Double?
+    /// Microseconds.
+    var created: Int64?
+    var changed: Int64?
+
+    init(_ record: CookieFile.Record) {
+        let cookie = record.cookie
+        (name, value, domain) = (cookie.name, cookie.value, cookie.domain)
+        (hostOnly, path) = (cookie.isHostOnly, cookie.path)
+        (secure, httpOnly, sameSite) = (cookie.isSecure, cookie.isHTTPOnly, cookie.sameSite)
+        expires = cookie.expires?.timeIntervalSince1970
+        created = cookie.created.microseconds
+        changed = record.changed?.microseconds
+    }
+
+    var changedDate: Date? { changed.map { Date(microseconds: $0) } }
+
+    func cookie(_ now: Date) -> Cookie {
+        return Cookie(
+            name: name, value: value, domain: HostName.key(domain) ?? domain, isHostOnly: hostOnly, path: path,
+            isSecure: secure, isHTTPOnly: httpOnly, sameSite: sameSite,
+            expires: expires.map { Date(timeIntervalSince1970: $0) },
+            created: created.map { min(Date(microseconds: $0), now) } ?? now)
+    }
+}

@@ -1,0 +1,82 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+extension Request {
+    /// How a request uses the cookies of its session's jar.
+    public enum CookieUse: String, Sendable, Hashable, Codable, CaseIterable {
+        /// The jar's cookies are sent, and the cookies of the response are stored.
+        case jar
+        /// The jar's cookies are sent, but those of the response are not stored.
+        case readOnly
+        /// The jar is not used.
+        case none
+    }
+}
+
+/// Adds the cookies of a jar to each request, and stores the cookies of each response.
+///
+/// It is the innermost interceptor, so it also sees the responses of challenges, and no other interceptor sees its
+/// cookies in the requests that it passes on.
+struct CookieInterceptor: FoldableInterceptor {
+    let jar: CookieJar
+    /// The session's own `Cookie` field; nil without one.
+    let common: String?
+
+    let plainInterest: ChainInterest? = ChainInterest.setCookie
+    let adaptsPlain = true
+    let isInnermost = true
+    let noticesPlain = false
+
+    var revision: UInt64 { jar.revision }
+
+    func interest(in request: Request) -> ChainInterest? {
+        request.options.cookies == .jar ? ChainInterest.setCookie : ChainInterest()
+    }
+
+    func adapted(_ request: Request) -> Request? {
+        guard request.options.cookies != .none, let found = jar.lookUp(request.url), let field = found.field else {
+            return nil
+        }
+        var adapted = request
+        let given = request.fields[.cookie] ?? (request.withheld.contains(.cookie) ? nil : common)
+        adapted.fields[.cookie] = given.map { Self.merged($0, found.cookies) } ?? field
+        return adapted
+    }
+
+    /// Returns a field with the caller's cookies and those cookies of the jar that have other names.
+    static func merged(_ given: String, _ cookies: [Cookie]) -> String {
+        let names = Set(
+            given.utf8.split(separator: UInt8(ascii: ";")).map { pair in
+                let name = pair.prefix { $0 != UInt8(ascii: "=") }
+                // A pair without "=" is a cookie without a name.
+                return name.count == pair.count ? "" : String(Substring(name.drop { $0.isLinearSpace }))
+            })
+        let added = cookies.filter { !names.contains($0.name) }.map(\.pair)
+        return ([given] + added).joined(separator: "; ")
+    }
+
+    func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
+    {
+        guard request.options.cookies == .jar else { return try await next(adapted(request) ?? request) }
+        do throws(NetworkError) {
+            let response = try await next(adapted(request) ?? request)
+            jar.receive(response.head, from: response.request.url)
+            return response
+        } catch {
+            // The attempt failed after its head.
+            if let head = error.response { jar.receive(head, from: head.url) }
+            throw error
+        }
+    }
+}
+
+extension ChainInterest {
+    fileprivate static let setCookie: ChainInterest = {
+        var interest = ChainInterest()
+        interest.fields = .setCookie
+        return interest
+    }()
+}

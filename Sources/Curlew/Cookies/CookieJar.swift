@@ -1,0 +1,239 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewSupport
+internal import FoundationEssentials
+
+/// The cookies of one or more sessions (RFC 6265bis).
+///
+/// Every session has a jar in memory unless it is created with another one, or with none. A jar stores the cookies of
+/// all responses, also of redirects, challenges and errors, and adds the right ones to each request. Sessions with the
+/// same jar share its cookies. Any thread may use a jar.
+///
+/// ```swift
+/// let jar = try await CookieJar(file: "cookies.txt")
+/// let session = Session(cookies: jar)
+/// _ = try await session.data(for: login)
+/// print(jar.cookies(for: "https://example.com/account"))
+/// try await jar.save()
+/// ```
+///
+/// A jar keeps at most 180 cookies for a domain and 3000 in all, and each of them for at most 400 days. Beyond that it
+/// removes expired cookies first, then those that were not used for the longest time.
+///
+/// A value that is not UTF-8 is read as ISO-8859-1 and sent as UTF-8.
+public final class CookieJar: Sendable {
+    struct State {
+        var table: CookieTable
+        /// The result of the latest look-up; nil after a change.
+        var latest: LookUp?
+        /// A host for which the jar has no cookies; nil after a change.
+        var vacantHost = ""
+        /// Counts the changes.
+        var revision: UInt64 = 0
+        var observers: [ObjectIdentifier: Observer] = [:]
+        var file: FileState?
+    }
+
+    /// The field for the requests to a URL.
+    struct LookUp {
+        let url: String
+        let cookies: [Cookie]
+        /// The value of `Cookie`; nil without cookies.
+        let field: String?
+        /// The time of the next expiry; nil when none of the cookies expires.
+        let expiry: Date?
+    }
+
+    let state: Lock<State>
+    private let now: @Sendable () -> Date
+    private let suffixes: @Sendable () -> PublicSuffixes?
+
+    /// Creates an empty jar in memory.
+    public convenience init() { self.init(limits: CookieTable.Limits()) }
+
+    init(
+        limits: CookieTable.Limits = CookieTable.Limits(), file: FileState? = nil,
+        now: @escaping @Sendable () -> Date = { Date() },
+        suffixes: @escaping @Sendable () -> PublicSuffixes? = { PublicSuffixes.system }
+    ) {
+        state = Lock(State(table: CookieTable(limits: limits), file: file))
+        self.now = now
+        self.suffixes = suffixes
+    }
+
+    var time: Date { now() }
+
+    // MARK: Reading
+
+    /// All cookies that have not expired, the oldest first.
+    public var cookies: [Cookie] {
+        let now = now()
+        return state.withLock { $0.table.all }.map(\.cookie).filter { !$0.isExpired(at: now) }
+    }
+
+    /// Returns the cookies for requests to a URL, in the order of sending: longer paths first, then older cookies.
+    ///
+    /// - Parameter url: An http or https URL; the list is empty for another text.
+    public func cookies(for url: String) -> [Cookie] { lookUp(url)?.cookies ?? [] }
+
+    /// Returns the look-up for a URL; nil when the jar has no cookies for it.
+    func lookUp(_ url: String) -> LookUp? {
+        let known = state.withLock { state -> LookUp?? in
+            if state.table.count == 0 { return .some(nil) }
+            guard let latest = state.latest, latest.url == url else { return nil }
+            if let expiry = latest.expiry, expiry <= now() { return nil }
+            return latest.field == nil ? .some(nil) : latest
+        }
+        if let known { return known }
+        guard let site = CookieSite(url: url) else { return nil }
+        let made = state.withLock { state in
+            let (cookies, expiry) = state.table.cookies(for: site, at: now())
+            let field = cookies.isEmpty ? nil : cookies.map(\.pair).joined(separator: "; ")
+            let made = LookUp(url: url, cookies: cookies, field: field, expiry: expiry)
+            state.latest = made
+            return made
+        }
+        return made.field == nil ? nil : made
+    }
+
+    /// The number of changes so far.
+    var revision: UInt64 { state.withLock { $0.revision } }
+
+    // MARK: Changing
+
+    /// Adds a cookie that the program has made, or replaces the cookie with the same name, domain and path.
+    ///
+    /// A cookie that has expired removes that cookie. One that expires later than in 400 days expires then.
+    /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule for names, values, domains or prefixes.
+    public func set(_ cookie: Cookie) throws(Cookie.Refusal) {
+        do throws(Cookie.Refusal.Reason) {
+            try CookieRules.checkMade(cookie, cookie.isHostOnly ? nil : suffixes())
+            try store(cookie.limited(at: now()), isSecure: true)
+        } catch {
+            throw refuse(Cookie.Refusal(error, name: cookie.name, host: cookie.domain))
+        }
+    }
+
+    /// Stores the cookie of a `Set-Cookie` field, as if a response had contained it.
+    ///
+    /// - Parameters:
+    ///   - field: The value of the field, such as "sid=31d4; Path=/; Secure".
+    ///   - url: The http or https URL of the request.
+    /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule, which ``changes`` also reports; its reason is
+    ///   `.invalidDomain` for an invalid URL.
+    public func set(field: String, from url: String) throws(Cookie.Refusal) {
+        guard let site = CookieSite(url: url) else {
+            throw refuse(Cookie.Refusal(.invalidDomain, name: "", host: redactedURL(url)))
+        }
+        try receive(field, from: site)
+    }
+
+    private func receive(_ field: String, from site: CookieSite) throws(Cookie.Refusal) {
+        var name = ""
+        do throws(Cookie.Refusal.Reason) {
+            let parsed = try SetCookie(field)
+            name = parsed.name
+            // The list of suffixes is large, so it is loaded only if a cookie needs it.
+            let suffixes = parsed.domain == nil ? nil : suffixes()
+            let cookie = try CookieRules.cookie(parsed, from: site, suffixes: suffixes, now: now())
+            try store(cookie, isSecure: site.isSecure)
+        } catch {
+            throw refuse(Cookie.Refusal(error, name: name, host: site.host))
+        }
+    }
+
+    /// Stores the cookies of a response; ``changes`` reports the refused ones.
+    func receive(_ head: ResponseHead, from url: String) {
+        let fields = head.fields.values(for: .setCookie)
+        guard !fields.isEmpty, let site = CookieSite(url: url) else { return }
+        for field in fields { try? receive(field, from: site) }
+    }
+
+    private func store(_ cookie: Cookie, isSecure: Bool) throws(Cookie.Refusal.Reason) {
+        let now = now()
+        try change { state throws(Cookie.Refusal.Reason) in
+            let effects = try state.table.store(cookie, isSecure: isSecure, at: now)
+            // The file may have a cookie that this jar does not know yet.
+            if cookie.isExpired(at: now) { state.file?.note(cookie.key, nil, at: now) }
+            state.file?.note(effects, at: now)
+            return effects
+        }
+    }
+
+    /// Removes a cookie, whatever its value is.
+    ///
+    /// - Returns: Whether the jar had a cookie with this name, domain and path.
+    @discardableResult
+    public func remove(_ cookie: Cookie) -> Bool { !remove(.cookie(cookie.key)).isEmpty }
+
+    /// Removes all cookies.
+    public func removeAll() { remove(.all) }
+
+    /// Removes the cookies of a domain and of its subdomains.
+    ///
+    /// - Parameter domain: A domain such as "example.com", which also removes the cookies of "www.example.com".
+    public func removeAll(ofDomain domain: String) {
+        let domain = domain.hasPrefix(".") ? String(domain.dropFirst()) : domain
+        remove(.domain(HostName.key(domain) ?? domain))
+    }
+
+    /// Removes the cookies without an expiry, as browsers do when they are closed.
+    public func removeSessionCookies() { remove(.session) }
+
+    @discardableResult
+    private func remove(_ selection: Selection) -> [Cookie] {
+        let now = now()
+        var removed: [Cookie] = []
+        change { state in
+            removed = state.table.removeAll(where: selection.contains)
+            state.file?.note(selection, at: now)
+            return removed.map { .removed($0, .removed) }
+        }
+        return removed
+    }
+
+    /// A set of cookies that the program removes.
+    enum Selection: Sendable {
+        case all, session
+        case domain(String)
+        case cookie(Cookie.Key)
+
+        func contains(_ cookie: Cookie) -> Bool {
+            switch self {
+            case .all: true
+            case .session: cookie.isSession
+            case .domain(let domain): CookieRules.matches(host: cookie.domain, domain: domain)
+            case .cookie(let key): cookie.key == key
+            }
+        }
+    }
+
+    /// Changes the state, and notifies observers of the effects.
+    func change<Failure: Error>(
+        _ body: (inout State) throws(Failure) -> [CookieTable.Effect]
+    ) throws(Failure) {
+        let (wakes, mustSave) = try state.withLock { state throws(Failure) in
+            let effects = try body(&state)
+            if effects.isEmpty { return ([Buffer.Wake](), state.schedulesSave()) }
+            state.revision += 1
+            state.latest = nil
+            state.vacantHost = ""
+            return (state.notify(effects.map { Change($0) }), state.schedulesSave())
+        }
+        for wake in wakes { wake() }
+        if mustSave { saveLater() }
+    }
+}
+
+extension CookieJar: CustomStringConvertible, CustomReflectable {
+    /// The number of cookies and the names of their domains, without names and values.
+    public var description: String {
+        let cookies = cookies
+        let domains = Set(cookies.map(\.domain)).sorted().prefix(10).joined(separator: ", ")
+        return "CookieJar(\(cookies.count) cookies\(domains.isEmpty ? "" : " of \(domains)"))"
+    }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

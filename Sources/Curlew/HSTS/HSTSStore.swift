@@ -1,0 +1,270 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+// HTTP Strict Transport Security (RFC 6797): the hosts that require https, and the interceptor that keeps to it.
+
+internal import CurlewEngine
+internal import CurlewSupport
+public import FoundationEssentials
+
+/// The hosts that require https (HTTP Strict Transport Security, RFC 6797).
+///
+/// Every session has a store in memory unless it is created with another one, or with none. The store remembers hosts
+/// whose responses over https have the field `Strict-Transport-Security`; http requests to them are then sent as https
+/// requests. Sessions with the same store share its hosts. Any thread may use a store.
+///
+/// ```swift
+/// let hsts = try await HSTSStore(file: "hsts.txt")
+/// hsts.set(HSTSStore.Host("example.com", includesSubdomains: true, expires: .distantFuture))
+/// let session = Session(hsts: hsts)
+/// ```
+///
+/// A store keeps at most 10,000 hosts; beyond that it removes the hosts that expire first.
+public final class HSTSStore: Sendable {
+    /// A host that requires https.
+    public struct Host: Sendable, Hashable {
+        /// The name of the host, in lower case and as A-labels.
+        public let name: String
+        /// Whether all subdomains of the host require https, too.
+        public let includesSubdomains: Bool
+        /// The time at which the requirement ends, in whole seconds; `.distantFuture` for no end.
+        public let expires: Date
+
+        /// Creates a host.
+        ///
+        /// - Parameters:
+        ///   - name: The name of the host; an IP address is ignored by the store (RFC 6797 §8.1.1).
+        ///   - includesSubdomains: Whether all subdomains require https, too; false unless given.
+        ///   - expires: The time at which the requirement ends; no end unless given.
+        public init(_ name: String, includesSubdomains: Bool = false, expires: Date = .distantFuture) {
+            self.name = HostName.key(name) ?? name
+            self.includesSubdomains = includesSubdomains
+            self.expires = expires.inWholeSeconds
+        }
+    }
+
+    private struct State {
+        var table = HSTSTable()
+        var revision: UInt64 = 0
+        /// The changes that are not in the file yet; nil for a removed host. Empty for a store in memory.
+        var pending: [String: Host?] = [:]
+        var removesAll = false
+        var isSaveScheduled = false
+        /// The latest policy, which most responses of a host repeat.
+        var latest: (host: String, text: String, noted: Date)?
+    }
+
+    private let state = Lock(State())
+    private let sharedFile: SharedFile?
+    private let now: @Sendable () -> Date
+    /// The time after which a repeated policy is noted again, to extend it.
+    private static let repeatInterval: TimeInterval = 60
+    private static let saveDelay = Duration.seconds(1)
+
+    /// Creates an empty store in memory.
+    public convenience init() { self.init(nil) }
+
+    init(_ file: SharedFile?, now: @escaping @Sendable () -> Date = { Date() }) {
+        sharedFile = file
+        self.now = now
+    }
+
+    // MARK: Reading
+
+    /// The hosts that require https now, by name.
+    public var hosts: [Host] { state.withLock { $0.table }.hosts(at: now()) }
+
+    /// Returns whether requests to a host must use https, by its own policy or that of a domain above it.
+    public func isKnown(_ host: String) -> Bool {
+        guard let key = HostName.key(host), !HostName.isAddress(key) else { return false }
+        return state.withLock { $0.table.isKnown(key, at: now()) }
+    }
+
+    /// The number of changes so far.
+    var revision: UInt64 { state.withLock { $0.revision } }
+
+    /// Returns the https URL for an http URL of a known host (RFC 6797 §8.3); nil for all other URLs.
+    func upgraded(_ url: String) -> String? {
+        // Most URLs are https, and most stores know no host.
+        guard !url.utf8.starts(with: "https".utf8), !state.withLock({ $0.table.isEmpty }),
+            let target = try? RequestTarget(url), target.scheme == .http, isKnown(target.host)
+        else { return nil }
+        let host = target.isIPv6 ? "[\(target.host)]" : target.host
+        let port = target.port == 80 ? "" : ":\(target.port)"
+        let userInfo = target.userInfo.map { $0 + "@" } ?? ""
+        let fragment = URLReference(url).fragment.map { "#" + String(decoding: $0, as: UTF8.self) } ?? ""
+        return "https://\(userInfo)\(host)\(port)\(target.path)\(target.query.map { "?" + $0 } ?? "")\(fragment)"
+    }
+
+    // MARK: Changing
+
+    /// Adds a host, for example one that is known before its first response, or replaces its policy.
+    public func set(_ host: Host) {
+        guard HostName.key(host.name) == host.name, !HostName.isAddress(host.name) else { return }
+        let now = now()
+        change { state in
+            state.table.set(host, at: now)
+            state.pending[host.name] = .some(host)
+        }
+    }
+
+    /// Removes a host.
+    ///
+    /// - Returns: Whether the store had a policy of this host itself.
+    @discardableResult
+    public func remove(_ host: String) -> Bool {
+        let key = HostName.key(host) ?? host
+        var hadHost = false
+        change { state in
+            hadHost = state.table.remove(key)
+            state.pending[key] = .some(nil)
+        }
+        return hadHost
+    }
+
+    /// Removes all hosts.
+    public func removeAll() {
+        change { state in
+            state.table.removeAll()
+            state.pending = [:]
+            state.removesAll = true
+        }
+    }
+
+    /// Stores the policy of a response (RFC 6797 §8.1).
+    ///
+    /// - Parameters:
+    ///   - text: The value of the first `Strict-Transport-Security` field.
+    ///   - url: The URL of the request; only https URLs count, and no addresses.
+    func note(_ text: String, from url: String) {
+        guard let target = try? RequestTarget(url), target.scheme == .https, !HostName.isAddress(target.host),
+            let host = HostName.key(target.host)
+        else { return }
+        let now = now()
+        let isRepeated = state.withLock { state in
+            guard let latest = state.latest, latest.host == host, latest.text == text else { return false }
+            return now.timeIntervalSince(latest.noted) < Self.repeatInterval
+        }
+        guard !isRepeated, let policy = StrictTransportPolicy(text) else { return }
+        if policy.maxAge == 0 {
+            remove(host)
+        } else {
+            let expires = now.addingTimeInterval(Double(policy.maxAge))
+            set(Host(host, includesSubdomains: policy.includesSubdomains, expires: expires))
+        }
+        state.withLock { $0.latest = (host, text, now) }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let mustSave = state.withLock { state in
+            body(&state)
+            state.revision += 1
+            state.latest = nil
+            guard sharedFile != nil else {
+                (state.pending, state.removesAll) = ([:], false)
+                return false
+            }
+            defer { state.isSaveScheduled = true }
+            return !state.isSaveScheduled
+        }
+        if mustSave { saveLater() }
+    }
+
+    // MARK: The file
+
+    /// Creates a store whose hosts are in a file of libcurl's format (`curl --hsts`), which is read now and created
+    /// when there are hosts to save.
+    ///
+    /// The file is read and written on a disk thread. Changes are written a second later, by ``save()``, and by the
+    /// shutdown of a session with this store. Several processes may use the same file. It is replaced atomically, with
+    /// permissions for this user only. Invalid lines are ignored.
+    ///
+    /// - Parameter path: The path of the file.
+    /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: the file cannot be read, is a link,
+    ///   belongs to another user or can be written by one, or has other contents.
+    public convenience init(file path: String) async throws(NetworkError) {
+        self.init(SharedFile(DiskFile.absolute(path)))
+        try await synchronise(writes: false)
+    }
+
+    /// The path of the store's file; nil for a store in memory.
+    public var file: String? { sharedFile?.path }
+
+    /// Writes the changes to the store's file, and reads those of other processes; a store in memory does nothing.
+    ///
+    /// Returns when the file is on the disk. Cancellation does not interrupt it.
+    /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`; the changes are kept for the next call.
+    public func save() async throws(NetworkError) { try await synchronise(writes: true) }
+
+    private func saveLater() {
+        Task(priority: .utility) {
+            try? await ContinuousClock().wait(for: Self.saveDelay)
+            state.withLock { $0.isSaveScheduled = false }
+            try? await save()
+        }
+    }
+
+    private func synchronise(writes: Bool) async throws(NetworkError) {
+        guard let sharedFile else { return }
+        let path = sharedFile.path
+        let failure = await DiskThread.saving.value(at: path) { () -> NetworkError? in
+            do throws(DiskFailure) {
+                if try self.synchroniseNow(sharedFile, writes: writes) { return nil }
+            } catch {
+                return Self.unusable(path, "\(error)", DownloadDestination.Failure(error))
+            }
+            return Self.unusable(path, "it has other contents", nil)
+        }
+        switch failure {
+        case .some(nil): return
+        case .some(let failure?): throw failure
+        case nil: throw Self.unusable(path, "there is no thread for it", nil)
+        }
+    }
+
+    private static func unusable(_ path: String, _ reason: String, _ cause: (any Error)?) -> NetworkError {
+        NetworkError(
+            .destinationFailed, phase: .saving, "The HSTS file \(path) cannot be used: \(reason).",
+            hint: "Check the path, the owner and the permissions of the file.", cause: cause)
+    }
+
+    /// Reads the file, merges it with the changes, and writes it if there are any; called on a disk thread.
+    ///
+    /// - Returns: False for a file with other contents, which stays unchanged.
+    private func synchroniseNow(_ file: SharedFile, writes: Bool) throws(DiskFailure) -> Bool {
+        let (changes, removesAll) = state.withLock { ($0.pending, $0.removesAll) }
+        let now = now()
+        var found: [Host]?
+        if writes, !changes.isEmpty || removesAll {
+            try file.update { bytes in
+                guard let hosts = HSTSFile.hosts(bytes, now: now) else { return nil }
+                var table = HSTSTable(removesAll ? [] : hosts)
+                table.apply(changes, at: now)
+                found = table.hosts(at: now)
+                return HSTSFile.bytes(table.hosts(at: now))
+            }
+        } else {
+            found = HSTSFile.hosts(try file.contents() ?? [], now: now)
+        }
+        guard let found else { return false }
+        state.withLock { state in
+            // Changes that were made in the meantime stay.
+            if writes {
+                for (name, host) in changes where state.pending[name] == .some(host) { state.pending[name] = nil }
+                state.removesAll = state.removesAll && !removesAll
+            }
+            var table = HSTSTable(state.removesAll ? [] : found)
+            table.apply(state.pending, at: now)
+            state.table = table
+            state.revision += 1
+        }
+        return true
+    }
+}
+
+extension HSTSStore: CustomStringConvertible, CustomReflectable {
+    /// The number of hosts.
+    public var description: String { "HSTSStore(\(hosts.count) hosts)" }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

@@ -1,0 +1,71 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// A small file of this user that several processes read and replace, without losing each other's changes.
+///
+/// Call its methods on a disk thread.
+package struct SharedFile: Sendable {
+    package let path: String
+    /// The maximum size in bytes.
+    package let limit: Int
+    /// The maximum time in milliseconds to wait for other processes.
+    private let patience: Int
+
+    package init(_ path: String, limit: Int = 64 << 20, patience: Int = 10_000) {
+        self.path = path
+        self.limit = limit
+        self.patience = patience
+    }
+
+    /// Returns the contents of the file; nil when there is no file.
+    ///
+    /// - Throws: A failure with `isForeign` for a link and for a file that another user owns or may write, and with
+    ///   `EFBIG` for a file that is too large.
+    package func contents() throws(DiskFailure) -> [UInt8]? {
+        try DiskFile.contents(of: path, upTo: limit, isOwn: true)
+    }
+
+    /// Replaces the contents atomically while no other process does so; creates the file with permissions for this user
+    /// only.
+    ///
+    /// - Parameter change: Receives the present contents and returns the new ones, or nil to leave the file unchanged.
+    /// - Throws: The failures of ``contents()``, and `EWOULDBLOCK` when another process holds the lock for too long.
+    package func update(_ change: ([UInt8]) -> [UInt8]?) throws(DiskFailure) {
+        let lock = try locked()
+        defer { flock(lock.number, LOCK_UN) }
+        let old = try DiskFile.rest(of: lock.number, path, upTo: limit)
+        guard let new = change(old) else { return }
+        try DiskFile.replace(path, with: new, isSynced: true)
+    }
+
+    /// Opens and locks the file that has the path.
+    private func locked() throws(DiskFailure) -> OwnedDescriptor {
+        try DiskFile.checkPath(path)
+        var waited = 0
+        while true {
+            // O_NONBLOCK: opening a FIFO must not block the disk thread.
+            let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
+            guard number >= 0 else { throw FileOwner.failure(path, errno) }
+            let file = OwnedDescriptor(number)
+            try FileOwner.check(number, path, requiresSingleLink: true)
+            guard flock(number, LOCK_EX | LOCK_NB) == 0 else {
+                guard errno == EWOULDBLOCK || errno == EINTR, waited < patience else {
+                    throw DiskFailure("cannot lock", path, errno)
+                }
+                _ = poll(nil, 0, 5)
+                waited += 5
+                continue
+            }
+            // Another process may have replaced the file between the opening and the locking.
+            if isAtPath(number) { return file }
+        }
+    }
+
+    private func isAtPath(_ number: CInt) -> Bool {
+        var (open, named) = (stat(), stat())
+        return fstat(number, &open) == 0 && lstat(path, &named) == 0 && open.st_ino == named.st_ino
+            && open.st_dev == named.st_dev
+    }
+}

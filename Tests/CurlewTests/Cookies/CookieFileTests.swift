@@ -1,0 +1,320 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewSupport
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// Jars with files: formats, damaged files, merging, permissions.
+@Suite(.timeLimit(.minutes(5)))
+struct CookieFileTests {
+    private let folder: Folder
+    private let later = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 100_000).rounded())
+
+    init() throws { folder = try Folder() }
+
+    private var cookies: [Cookie] {
+        [
+            Cookie("session", "1", host: "h.test"),
+            Cookie("site", "a b=c\"", domain: "example.com", path: "/x", isSecure: false, isHTTPOnly: false),
+            Cookie("until", "ü", host: "h.test", expires: later), Cookie("", "nameless", host: "h.test"),
+            Cookie("empty", "", host: "127.0.0.1", isSecure: false),
+        ]
+    }
+
+    private func text(_ name: String) -> String { String(decoding: folder.bytes(name) ?? [], as: UTF8.self) }
+
+    private func jar(_ name: String = "cookies", _ format: CookieJar.FileFormat = .netscape) async throws -> CookieJar {
+        try await CookieJar(file: folder(name), format: format)
+    }
+
+    // MARK: Round trips
+
+    @Test(arguments: CookieJar.FileFormat.allCases)
+    func cookiesSurviveTheirJar(_ format: CookieJar.FileFormat) async throws {
+        let first = try await jar("cookies", format)
+        for cookie in cookies { try first.set(cookie) }
+        try first.set(Cookie("lax", "1", host: "h.test", sameSite: .lax))
+        try await first.save()
+        #expect(first.cookies.last?.sameSite == .lax)
+        let second = try await jar("cookies", format)
+        #expect(second.skippedLines == [])
+        #expect(second.cookies.map(\.key) == first.cookies.map(\.key))
+        #expect(second.cookies.map(\.value) == first.cookies.map(\.value))
+        #expect(second.cookies.map(\.expires) == first.cookies.map(\.expires))
+        #expect(second.cookies.map(\.isSecure) == first.cookies.map(\.isSecure))
+        #expect(second.cookies.map(\.isHTTPOnly) == first.cookies.map(\.isHTTPOnly))
+        if format == .json { #expect(second.cookies == first.cookies) }
+        #expect(second.cookies(for: "https://h.test/").map(\.name) == ["session", "until", "", "lax"])
+    }
+
+    @Test func netscapeFileHasTheLinesOfCurl() async throws {
+        let jar = try await jar()
+        for cookie in cookies { try jar.set(cookie) }
+        try await jar.save()
+        let time = Int64(later.timeIntervalSince1970)
+        #expect(
+            text("cookies").split(separator: "\n") == [
+                "# Netscape HTTP Cookie File", "# Written by Curlew.",
+                "#HttpOnly_h.test\tFALSE\t/\tTRUE\t0\tsession\t1",
+                ".example.com\tTRUE\t/x\tFALSE\t0\tsite\ta b=c\"",
+                "#HttpOnly_h.test\tFALSE\t/\tTRUE\t\(time)\tuntil\tü",
+                "#HttpOnly_h.test\tFALSE\t/\tTRUE\t0\t\tnameless",
+                "#HttpOnly_127.0.0.1\tFALSE\t/\tFALSE\t0\tempty\t",
+            ])
+    }
+
+    @Test func fileIsForThisUserOnlyAndReplacedAtomically() async throws {
+        let jar = try await jar()
+        #expect(folder.names == [])
+        try jar.set(cookies[0])
+        try await jar.save()
+        #expect(folder.names == ["cookies"])
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder("cookies"))
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        #expect(jar.file == folder("cookies") && CookieJar().file == nil)
+        // Nothing to save leaves the file as it is.
+        let before = DiskFile.identity(of: folder("cookies"))
+        try await jar.save()
+        #expect(DiskFile.identity(of: folder("cookies")) == before)
+    }
+
+    @Test func cookieWithATabStaysInMemory() async throws {
+        let jar = try await jar()
+        try jar.set(Cookie("a", "b\tc", host: "h.test"))
+        try jar.set(Cookie("d", "e", host: "h.test"))
+        for _ in 0..<2 {
+            try await jar.save()
+            #expect(jar.cookies.map(\.name) == ["a", "d"])
+        }
+        #expect(!text("cookies").contains("b\tc"))
+        #expect(try await self.jar().cookies.map(\.name) == ["d"])
+        let json = try await self.jar("json", .json)
+        try json.set(Cookie("a", "b\tc", host: "h.test"))
+        try await json.save()
+        #expect(try await self.jar("json", .json).cookies.map(\.value) == ["b\tc"])
+    }
+
+    // MARK: Damaged files
+
+    @Test func damagedLineIsSkippedAndReported() async throws {
+        let lines = [
+            "# HTTP Cookie File", "", "h.test\tFALSE\t/\tFALSE\t0\ta\t1", "nonsense",
+            "h.test\tMAYBE\t/\tFALSE\t0\tb\t2",
+            "h.test\tFALSE\t/\tFALSE\tsoon\tc\t3", "h test\tFALSE\t/\tFALSE\t0\td\t4",
+            "#HttpOnly_h.test\tFALSE\t/\tFALSE\t0\te", "h.test\tFALSE\t/\tFALSE\t1\told\t5",
+            "h.test\tFALSE\tx\tFALSE\t0.5\tf\t6\r", "h.test\tFALSE\t/\tFALSE\t0\tg\t7\t8", "# comment",
+            "h.test\tFALSE\t/\tFALSE\t0\t__Host-h\t9", ".127.0.0.1\tTRUE\t/\tFALSE\t0\ti\t1",
+        ]
+        folder.write("cookies", Array(lines.joined(separator: "\n").utf8) + [0x0A, 0xFF, 0x0A])
+        let jar = try await jar()
+        #expect(jar.cookies.map(\.name) == ["a", "e", "f", "i"])
+        #expect(jar.skippedLines.map(\.line) == [4, 5, 6, 7, 11, 13, 15])
+        #expect("\(jar.skippedLines[0])" == "line 4 has 1 fields instead of 7")
+        #expect(jar.skippedLines.map(\.reason).allSatisfy { !$0.contains("nonsense") && !$0.contains("h test") })
+        #expect(jar.cookies(for: "http://127.0.0.1/").map(\.name) == ["i"])
+        try jar.set(Cookie("new", "1", host: "h.test"))
+        try await jar.save()
+        #expect(jar.cookies.map(\.name) == ["a", "e", "f", "i", "new"])
+        #expect(try await self.jar().skippedLines == [])
+    }
+
+    @Test func damagedElementOfJSONIsSkippedAndReported() async throws {
+        let jar = try await jar("cookies", .json)
+        for cookie in cookies { try jar.set(cookie) }
+        try await jar.save()
+        var lines = text("cookies").split(separator: "\n").map(String.init)
+        #expect(lines.count == cookies.count + 2)
+        lines[2] = "{\"name\": 7},"
+        folder.write("cookies", Array(lines.joined(separator: "\n").utf8))
+        let damaged = try await self.jar("cookies", .json)
+        #expect(damaged.cookies.map(\.name) == ["session", "until", "", "empty"])
+        #expect(damaged.skippedLines.map(\.line) == [3])
+        // Another layout of the same array.
+        let whole = "[\(lines[1].dropLast()),\n\n\n 5, \(lines[3].dropLast())]".replacing("{", with: "{\n")
+        folder.write("cookies", Array(whole.utf8))
+        let other = try await self.jar("cookies", .json)
+        #expect(other.cookies.map(\.name) == ["session", "until"] && other.skippedLines.map(\.line) == [2])
+    }
+
+    @Test(arguments: CookieJar.FileFormat.allCases, ["Dear diary\nIt rained.", "{\"a\": 1}", "\u{0}\u{1}\u{2}"])
+    func otherFileIsNeitherUsedNorOverwritten(_ format: CookieJar.FileFormat, _ contents: String) async throws {
+        folder.write("cookies", Array(contents.utf8))
+        let error = try await networkError { _ = try await jar("cookies", format) }
+        #expect(
+            error.kind == .destinationFailed && error.phase == .saving && error.message.contains("not a cookie file"))
+        // The file may also change later.
+        let other = try await jar("other", format)
+        try other.set(cookies[0])
+        folder.write("other", Array(contents.utf8))
+        #expect(try await networkError { try await other.save() }.kind == .destinationFailed)
+        #expect(text("other") == contents && text("cookies") == contents && other.cookies.count == 1)
+        try FileManager.default.removeItem(atPath: folder("other"))
+        try await other.save()
+        #expect(try await jar("other", format).cookies.count == 1)
+    }
+
+    @Test(arguments: CookieJar.FileFormat.allCases, ["", "\n\n", " \n"])
+    func emptyFileHasNoCookies(_ format: CookieJar.FileFormat, _ contents: String) async throws {
+        folder.write("cookies", Array(contents.utf8))
+        let jar = try await jar("cookies", format)
+        try jar.set(cookies[0])
+        try await jar.save()
+        #expect(try await self.jar("cookies", format).cookies.count == 1)
+    }
+
+    @Test func foreignFilesAreRefused() async throws {
+        folder.write("real", Array("# HTTP Cookie File\n".utf8))
+        try FileManager.default.createSymbolicLink(atPath: folder("link"), withDestinationPath: folder("real"))
+        #expect(try await networkError { _ = try await jar("link") }.kind == .destinationFailed)
+        let missing = try await jar("missing/cookies")
+        try missing.set(cookies[0])
+        #expect(try await networkError { try await missing.save() }.kind == .destinationFailed)
+        try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: folder("real"))
+        #expect(try await networkError { _ = try await jar("real") }.message.contains("other users may write"))
+        #expect(try await networkError { _ = try await jar("nul\u{0}") }.kind == .destinationFailed)
+        #expect(try await networkError { _ = try await CookieJar(file: folder.path) }.kind == .destinationFailed)
+    }
+
+    // MARK: Merging
+
+    @Test(arguments: CookieJar.FileFormat.allCases)
+    func jarsOfOneFileKeepEachOthersCookies(_ format: CookieJar.FileFormat) async throws {
+        let (one, other) = (try await jar("cookies", format), try await jar("cookies", format))
+        try one.set(Cookie("a", "one", host: "h.test"))
+        try other.set(Cookie("b", "other", host: "h.test"))
+        try await one.save()
+        try await other.save()
+        #expect(Set(other.cookies.map(\.name)) == ["a", "b"])
+        try await one.save()
+        #expect(Set(one.cookies.map(\.name)) == ["a", "b"])
+        // The later change wins.
+        try one.set(Cookie("a", "1", host: "h.test"))
+        try other.set(Cookie("a", "2", host: "h.test"))
+        try await one.save()
+        try await other.save()
+        try await one.save()
+        #expect(one.cookies(for: "https://h.test/").first { $0.name == "a" }?.value == "2")
+        // A removal reaches the other jar, and does not come back.
+        one.remove(Cookie("b", "", host: "h.test"))
+        try await one.save()
+        try await other.save()
+        #expect(other.cookies.map(\.name) == ["a"])
+        #expect(try await jar("cookies", format).cookies.map(\.name) == ["a"])
+    }
+
+    @Test func olderChangeDoesNotReplaceALaterOne() async throws {
+        let (one, other) = (try await jar("cookies", .json), try await jar("cookies", .json))
+        try one.set(Cookie("a", "earlier", host: "h.test"))
+        try other.set(Cookie("a", "later", host: "h.test"))
+        try await other.save()
+        try await one.save()
+        #expect(one.cookies.map(\.value) == ["later"])
+        #expect(try await jar("cookies", .json).cookies.map(\.value) == ["later"])
+    }
+
+    @Test(arguments: CookieJar.FileFormat.allCases)
+    func removalOfAllReachesCookiesOfOtherJars(_ format: CookieJar.FileFormat) async throws {
+        let (one, other) = (try await jar("cookies", format), try await jar("cookies", format))
+        try other.set(Cookie("unseen", "1", host: "h.test"))
+        try await other.save()
+        one.removeAll()
+        try one.set(Cookie("new", "1", host: "h.test"))
+        try await one.save()
+        #expect(one.cookies.map(\.name) == ["new"])
+        try await other.save()
+        #expect(other.cookies.map(\.name) == ["new"])
+    }
+
+    /// A server ends a cookie that this jar has not read yet.
+    @Test func endOfAnUnknownCookieReachesTheFile() async throws {
+        let (one, other) = (try await jar(), try await jar())
+        try other.set(Cookie("sid", "1", host: "h.test"))
+        try await other.save()
+        try one.set(field: "sid=; Max-Age=0; Path=/", from: "https://h.test/")
+        try await one.save()
+        #expect(try await jar().cookies == [])
+    }
+
+    @Test(arguments: CookieJar.FileFormat.allCases)
+    func manyJarsOfOneFileLoseNothing(_ format: CookieJar.FileFormat) async throws {
+        let path = folder("cookies")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask {
+                    let jar = try await CookieJar(file: path, format: format)
+                    for count in 0..<20 {
+                        try jar.set(Cookie("c\(count)", "\(number)", host: "h\(number).test"))
+                        if count % 5 == 0 { try await jar.save() }
+                    }
+                    try await jar.save()
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await jar("cookies", format).cookies.count == 160)
+    }
+
+    // MARK: Saving
+
+    @Test func changesAreWrittenWithoutACall() async throws {
+        let jar = try await jar()
+        try jar.set(cookies[0])
+        let path = folder("cookies")
+        while DiskFile.identity(of: path)?.size ?? 0 == 0 { await Task.yield() }
+        #expect(text("cookies").contains("session"))
+    }
+
+    @Test(arguments: [Session.Shutdown.graceful(within: .seconds(30)), .immediate])
+    func shutdownOfASessionWritesTheFile(_ mode: Session.Shutdown) async throws {
+        let server = try MockServer { _ in .text("in").field("Set-Cookie", "sid=1") }
+        let jar = try await jar()
+        let session = Session(cookies: jar)
+        _ = try await session.data(for: Request(server.url("/")))
+        try await session.shutdown(mode)
+        #expect(text("cookies").contains("\tsid\t1"))
+    }
+
+    @Test func failureToSaveIsReportedAndKept() async throws {
+        let jar = try await jar("cookies")
+        var changes = jar.changes.makeAsyncIterator()
+        folder.write("cookies", Array("Dear diary".utf8))
+        try jar.set(cookies[0])
+        var path: String?
+        while path == nil, let change = await changes.next() {
+            if case .fileFailed(let failed, _) = change { path = failed }
+        }
+        #expect(path == folder("cookies") && jar.cookies.count == 1)
+        folder.write("cookies", [])
+        try await jar.save()
+        #expect(text("cookies").contains("session"))
+    }
+
+    // MARK: Ephemeral sessions
+
+    @Test func ephemeralSessionRefusesFiles() async throws {
+        let server = try MockServer { _ in .text("x") }
+        let jar = try await jar()
+        let hsts = try await HSTSStore(file: folder("hsts"))
+        for session in [Session(.ephemeral, cookies: jar), Session(.ephemeral, hsts: hsts)] {
+            let error = try await networkError { _ = try await session.data(for: Request(server.url("/"))) }
+            #expect(error.kind == .invalidRequest && error.message.contains("ephemeral"))
+        }
+        #expect(throws: NetworkError.self) {
+            try Session.Configuration {
+                $0.isEphemeral = true
+                $0.tls.keyLogFile = "/tmp/keys"
+            }.validate()
+        }
+        let session = Session(.ephemeral)
+        _ = try await session.data(for: Request(server.url("/")))
+        #expect(session.cookies?.file == nil && session.hsts?.file == nil && session.configuration.isEphemeral)
+        let decoded = try JSONDecoder().decode(
+            Session.Configuration.self, from: JSONEncoder().encode(Session.Configuration.ephemeral))
+        #expect(decoded.isEphemeral)
+    }
+}

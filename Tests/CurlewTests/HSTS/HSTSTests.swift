@@ -1,0 +1,280 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewSupport
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// HTTP Strict Transport Security (RFC 6797) of whole transfers.
+@Suite(.timeLimit(.minutes(5)))
+struct HSTSTests {
+    private let authority: TestAuthority
+    private let server: MockServer
+
+    init() throws {
+        authority = try TestAuthority()
+        server = try MockServer(
+            tls: try authority.issue(hosts: ["site.test", "*.site.test", "localhost", "127.0.0.1"])
+        ) {
+            .text("\($0.method) \($0.target) \($0.field("Authorization") ?? "-")")
+        }
+        server.on(nil, "/policy") { _ in
+            .text("policy").field("Strict-Transport-Security", "max-age=1000; includeSubDomains")
+        }
+    }
+
+    private func session(
+        _ interceptors: [any Interceptor] = [], trust: (any TrustEvaluator)? = nil, hsts: HSTSStore? = HSTSStore(),
+        _ configure: @Sendable (inout Session.Configuration) -> Void = { _ in }
+    ) throws -> Session {
+        let roots = try Certificate(pem: authority.certificatePEM)
+        return try Session(trust: trust ?? CustomRoots([roots]), interceptors: interceptors, hsts: hsts) {
+            $0.tcp.addresses = [
+                "site.test": ["127.0.0.1"], "a.site.test": ["127.0.0.1"], "other.test": ["127.0.0.1"],
+            ]
+            configure(&$0)
+        }
+    }
+
+    private func url(_ scheme: String, _ host: String = "site.test", _ path: String = "/x?y=1") -> String {
+        "\(scheme)://\(host):\(server.port)\(path)"
+    }
+
+    @Test(arguments: Taking.allCases)
+    func requestToAKnownHostIsSentOverTLS(_ way: Taking) async throws {
+        let session = try session()
+        _ = try await way(Request(url("https", "site.test", "/policy")), by: session)
+        #expect(session.hsts?.hosts.map(\.name) == ["site.test"])
+        for host in ["site.test", "a.site.test"] {
+            var request = Request(.put, url("http", host), fields: [.authorization: "Bearer x"], body: .text("body"))
+            request.options.redirects = .never
+            let taken = try await way(request, by: session)
+            #expect(taken.body == Data("PUT /x?y=1 Bearer x".utf8))
+            #expect(server.requests.last?.bodyText == "body")
+            guard let head = taken.head else { continue }
+            #expect(head.url == url("https", host) && head.status == .ok)
+            let hop = try #require(head.history.first)
+            #expect(head.history.count == 1 && hop.url == url("http", host) && hop.head.status == .temporaryRedirect)
+            #expect(hop.head[.location] == url("https", host) && hop.head["Non-Authoritative-Reason"] == "HSTS")
+        }
+        #expect(server.violations == [])
+    }
+
+    /// A transfer that was planned before the host became known is sent over TLS, too.
+    @Test func transferThatWaitsForItsStartIsSentOverTLS() async throws {
+        let session = try session()
+        let transfer = session.transfer(Request(url("http")))
+        _ = try await session.data(for: Request(url("https", "site.test", "/policy")))
+        let response = try await transfer.response()
+        #expect(response.head.url == url("https") && response.head.history.count == 1)
+    }
+
+    @Test func observersSeeTheChangeAsARedirect() async throws {
+        let session = try session()
+        session.hsts?.set(HSTSStore.Host("site.test"))
+        var redirects: [String] = []
+        let transfer = session.transfer(Request(url("http")))
+        for await event in transfer.events {
+            if case .redirected(let status, let url) = event.kind { redirects.append("\(status.code) \(url)") }
+        }
+        #expect(redirects == ["307 \(url("https"))"])
+        let metrics = try await transfer.response().metrics
+        #expect(metrics.tlsVersion != nil)
+    }
+
+    @Test func redirectToAKnownHostIsSentOverTLS() async throws {
+        let session = try session()
+        session.hsts?.set(HSTSStore.Host("site.test"))
+        server.on("GET", "/from", .redirect(to: url("http")))
+        let plain = try MockServer { _ in .redirect(to: "http://site.test:\(self.server.port)/from") }
+        let head = try await session.data(for: Request(plain.url("/"))).1
+        #expect(head.url == url("https"))
+        #expect(head.history.map(\.head.status.code) == [302, 307, 302, 307])
+        #expect(plain.requestCount == 1)
+    }
+
+    /// The internal redirects do not count.
+    @Test func maximumOfRedirectsCountsThoseOfServers() async throws {
+        let session = try session()
+        session.hsts?.set(HSTSStore.Host("site.test"))
+        server.on("GET", "/from", .redirect(to: url("http")))
+        var request = Request(url("http", "site.test", "/from"))
+        request.options.redirects = .follow(max: 1)
+        #expect(try await session.data(for: request).1.history.count == 3)
+        request.options.redirects = .follow(max: 0)
+        #expect(try await networkError { _ = try await session.data(for: request) }.kind == .tooManyRedirects)
+    }
+
+    @Test func portIsChangedFrom80Only() {
+        let store = HSTSStore()
+        store.set(HSTSStore.Host("h.test", includesSubdomains: true))
+        #expect(store.upgraded("http://h.test") == "https://h.test/")
+        #expect(store.upgraded("http://h.test:80/a?b#c") == "https://h.test/a?b#c")
+        #expect(store.upgraded("http://h.test:8080/a") == "https://h.test:8080/a")
+        #expect(store.upgraded("http://h.test:443/a") == "https://h.test:443/a")
+        #expect(store.upgraded("HTTP://u:p@A.H.TEST/a") == "https://u:p@a.h.test/a")
+        for url in ["https://h.test/", "http://x.test/", "http://127.0.0.1/", "http://[::1]/", "ftp://h.test/", ""] {
+            #expect(store.upgraded(url) == nil, "\(url)")
+        }
+    }
+
+    // MARK: Learning
+
+    @Test(arguments: ["https", "http"], ["site.test", "127.0.0.1"])
+    func onlyNamesOverTLSAreLearned(_ scheme: String, _ host: String) async throws {
+        let plain = try MockServer { _ in .text("x").field("Strict-Transport-Security", "max-age=1000") }
+        let session = try session()
+        let port = scheme == "https" ? server.port : plain.port
+        _ = try await session.data(for: Request("\(scheme)://\(host):\(port)/policy"))
+        #expect(session.hsts?.hosts.count == (scheme == "https" && host == "site.test" ? 1 : 0))
+    }
+
+    /// Anyone can send a policy over a connection whose certificate is not checked.
+    @Test func connectionWithoutCertificateChecksTeachesNothing() async throws {
+        let insecure = try session(trust: InsecureTrust(reason: "test"))
+        _ = try await insecure.data(for: Request(url("https", "site.test", "/policy")))
+        #expect(insecure.hsts?.hosts == [])
+        let session = try session()
+        var request = Request(url("https", "site.test", "/policy"))
+        request.trust = InsecureTrust(reason: "test")
+        _ = try await session.data(for: request)
+        #expect(session.hsts?.hosts == [])
+        request.trust = nil
+        _ = try await session.data(for: request)
+        #expect(session.hsts?.hosts.count == 1)
+    }
+
+    @Test func maxAgeZeroEndsThePolicy() async throws {
+        let session = try session()
+        session.hsts?.set(HSTSStore.Host("site.test"))
+        server.on("GET", "/end") { _ in .text("x").field("Strict-Transport-Security", "max-age=0") }
+        _ = try await session.data(for: Request(url("http", "site.test", "/end")))
+        #expect(session.hsts?.hosts == [] && session.hsts?.isKnown("site.test") == false)
+    }
+
+    /// Only the first field counts (RFC 6797 §8.1).
+    @Test func firstFieldCounts() async throws {
+        let session = try session()
+        server.on("GET", "/two") { _ in
+            .text("x").field("Strict-Transport-Security", "max-age=10").field("Strict-Transport-Security", "max-age=0")
+        }
+        _ = try await session.data(for: Request(url("https", "site.test", "/two")))
+        #expect(session.hsts?.hosts.count == 1)
+    }
+
+    @Test(arguments: [301, 401, 503])
+    func policyOfAnyStatusCounts(_ status: Int) async throws {
+        let session = try session()
+        server.on("GET", "/status") { _ in
+            .text("x", status: status).field("Strict-Transport-Security", "max-age=10").field("Location", "/x")
+        }
+        _ = try await session.data(for: Request(url("https", "site.test", "/status")))
+        #expect(session.hsts?.hosts.count == 1)
+    }
+
+    @Test func repeatedPolicyIsExtended() throws {
+        let time = TestTime(Date(timeIntervalSince1970: 1_767_225_600))
+        let store = HSTSStore(nil, now: { time.now })
+        store.note("max-age=100", from: "https://h.test/")
+        let revision = store.revision
+        store.note("max-age=100", from: "https://h.test/other")
+        #expect(store.revision == revision)
+        time.advance(by: 61)
+        store.note("max-age=100", from: "https://h.test/")
+        #expect(store.hosts.map(\.expires) == [time.now + 100])
+        store.note("max-age=0", from: "https://h.test/")
+        store.note("max-age=100", from: "https://h.test/")
+        #expect(store.isKnown("H.TEST"))
+        time.advance(by: 100)
+        #expect(!store.isKnown("h.test") && store.upgraded("http://h.test/") == nil)
+    }
+
+    /// A response with a policy does not cost a run of the chain.
+    @Test func policyIsLearnedWithoutTheChain() throws {
+        let session = try session()
+        let folded = try #require(session.core.chain(for: "https://site.test/").fold("https://site.test/"))
+        #expect(!folded.interest.values.includes(status: 200, .strictTransportSecurity))
+    }
+
+    @Test func sessionWithoutAStoreIgnoresPolicies() async throws {
+        let session = try session(hsts: nil)
+        _ = try await session.data(for: Request(url("https", "site.test", "/policy")))
+        #expect(session.hsts == nil)
+        #expect(try await networkError { _ = try await session.data(for: Request(url("http"))) }.kind != .untrusted)
+    }
+
+    // MARK: Errors and credentials
+
+    private struct Stubborn: Interceptor {
+        func intercept(
+            _ request: Request, context: Interception.Context, next: Interception.Next
+        ) async throws -> IncomingResponse {
+            do throws(NetworkError) { return try await next(request) } catch {
+                guard error.kind == .untrusted else { throw error }
+                var again = request
+                again.trust = InsecureTrust(reason: "test")
+                return try await next(again)
+            }
+        }
+    }
+
+    /// A certificate error of a known host is final for the transfer (RFC 6797 §8.4, §12.1).
+    @Test func certificateErrorOfAKnownHostIsFinal() async throws {
+        let session = try session([Stubborn()], trust: SystemTrust())
+        #expect(try await session.data(for: Request(url("https"))).1.status == .ok)
+        session.hsts?.set(HSTSStore.Host("site.test"))
+        for scheme in ["https", "http"] {
+            let error = try await networkError { _ = try await session.data(for: Request(url(scheme))) }
+            #expect(error.kind == .untrusted)
+        }
+        #expect(server.requestCount == 1)
+    }
+
+    @Test func authenticatorsKeepTheirOrigin() async throws {
+        let session = try session([.basic("anna", "sesame")])
+        session.hsts?.set(HSTSStore.Host("site.test"))
+        let body = try await session.data(for: Request(url("http"))).0
+        #expect(String(decoding: body, as: UTF8.self).hasSuffix("Basic YW5uYTpzZXNhbWU="))
+        // Another host, although it is known.
+        session.hsts?.set(HSTSStore.Host("a.site.test"))
+        server.on("GET", "/out", .redirect(to: url("http", "a.site.test")))
+        let other = try await session.data(for: Request(url("http", "site.test", "/out"))).0
+        #expect(String(decoding: other, as: UTF8.self) == "GET /x?y=1 -")
+    }
+
+    // MARK: Files
+
+    @Test func storeKeepsItsHostsInAFile() async throws {
+        let folder = try Folder()
+        let (one, other) = (try await HSTSStore(file: folder("hsts")), try await HSTSStore(file: folder("hsts")))
+        one.set(HSTSStore.Host("one.test"))
+        other.set(HSTSStore.Host("two.test", includesSubdomains: true))
+        try await one.save()
+        try await other.save()
+        #expect(other.hosts.map(\.name) == ["one.test", "two.test"])
+        other.remove("one.test")
+        try await other.save()
+        try await one.save()
+        #expect(one.hosts.map(\.name) == ["two.test"] && one.file == folder("hsts"))
+        one.removeAll()
+        try await one.save()
+        #expect(try await HSTSStore(file: folder("hsts")).hosts == [])
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder("hsts"))
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        folder.write("diary", Array("Dear diary".utf8))
+        let error = try await networkError { _ = try await HSTSStore(file: folder("diary")) }
+        #expect(error.kind == .destinationFailed && "\(one)" == "HSTSStore(0 hosts)")
+    }
+
+    @Test func shutdownWritesTheFile() async throws {
+        let folder = try Folder()
+        let session = try session(hsts: try await HSTSStore(file: folder("hsts")))
+        _ = try await session.data(for: Request(url("https", "site.test", "/policy")))
+        try await session.shutdown()
+        #expect(String(decoding: folder.bytes("hsts") ?? [], as: UTF8.self).contains(".site.test \""))
+    }
+}
