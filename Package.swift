@@ -60,6 +60,9 @@ let package = Package(
             name: "Resilient", dependencies: ["Curlew", "CurlewAuth", "CurlewTesting"], path: "Examples/Resilient",
             swiftSettings: strict),
         .executableTarget(
+            name: "Scraper", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Scraper",
+            swiftSettings: strict),
+        .executableTarget(
             name: "Stream", dependencies: ["Curlew", "CurlewTesting", "CurlewXML"], path: "Examples/Stream",
             swiftSettings: strict),
         .executableTarget(
@@ -82,6 +85,10 @@ let package = Package(
             name: "curlew-store", dependencies: ["Curlew", "CKillPoint"], path: "Tests/Fixtures/Store",
             swiftSettings: strict),
 
+        // The child process of tests in which several processes share a cookie file.
+        .executableTarget(
+            name: "curlew-jar", dependencies: ["Curlew"], path: "Tests/Fixtures/Jar", swiftSettings: strict),
+
         .testTarget(name: "CurlewSupportTests", dependencies: ["CurlewSupport"], swiftSettings: strict),
         .testTarget(
             name: "CurlewEngineTests", dependencies: ["CurlewEngine", "CurlewShims", "CurlewSupport", "CurlewTesting"],
@@ -91,7 +98,7 @@ let package = Package(
             dependencies: [
                 "Curlew", "CurlewAuth", "CurlewEngine", "CurlewShims", "CurlewSupport", "CurlewTerminal",
                 "CurlewTesting",
-                "curlew-soak", "Download",
+                "curlew-jar", "curlew-soak", "Download",
             ],
             exclude: ["Trust/trust-scenarios.json"], swiftSettings: strict),
         .testTarget(

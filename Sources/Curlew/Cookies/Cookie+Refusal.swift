@@ -45,11 +45,14 @@ extension Cookie {
         public let name: String
         /// The host of the response, or the domain of a cookie that the program sets.
         public let host: String
+        /// The attribute `Domain`; nil without one.
+        public let domain: String?
 
-        init(_ reason: Reason, name: String, host: String) {
+        init(_ reason: Reason, name: String, host: String, domain: String? = nil) {
             self.reason = reason
             self.name = name.shortened(to: 100)
             self.host = host.shortened(to: 253)
+            self.domain = domain?.shortened(to: 253)
         }
     }
 }
@@ -57,7 +60,7 @@ extension Cookie {
 extension Cookie.Refusal: CustomStringConvertible, LocalizedError {
     /// One sentence that names the cookie, the host and the rule.
     public var description: String {
-        "The cookie “\(name)” of \(host) is not stored: \(reason.explanation)".escapingControls
+        "The cookie “\(name)” of \(host) is not stored: \(reason.explanation(domain))".escapingControls
     }
 
     /// The description, which is also `localizedDescription`.
@@ -65,16 +68,17 @@ extension Cookie.Refusal: CustomStringConvertible, LocalizedError {
 }
 
 extension Cookie.Refusal.Reason {
-    fileprivate var explanation: String {
-        switch self {
+    fileprivate func explanation(_ domain: String?) -> String {
+        let named = "its domain" + (domain.map { " “\($0)”" } ?? "")
+        return switch self {
         case .controlCharacter: "it contains a control character."
         case .empty: "its name and its value are empty."
         case .tooLong: "its name and its value have more than \(CookieRules.longestCookie) bytes."
         case .separator: "its name or its value contains a character that would end it."
-        case .invalidDomain: "its domain is not a valid host."
+        case .invalidDomain: "\(named) is not a valid host."
         case .invalidPath: "its path does not begin with “/”."
-        case .foreignDomain: "the host does not belong to its domain."
-        case .publicSuffix: "its domain is a public suffix, under which others have their own domains."
+        case .foreignDomain: "the host does not belong to \(named)."
+        case .publicSuffix: "\(named) is a public suffix, under which others have their own domains."
         case .insecureOrigin: "“Secure” can be set only over https."
         case .hidesSecureCookie: "it would hide a secure cookie, but was received without TLS."
         case .insecureSameSiteNone: "“SameSite=None” requires “Secure”."

@@ -11,7 +11,7 @@ public import FoundationEssentials
 ///
 /// ```swift
 /// try jar.set(Cookie("theme", "dark", host: "example.com"))
-/// for cookie in jar.cookies { print(cookie.name, cookie.expires ?? "until the end of the session") }
+/// for cookie in jar.cookies { print(cookie.name, cookie.expires.map { "\($0)" } ?? "until the end of the session") }
 /// ```
 public struct Cookie: Sendable, Hashable {
     /// A value of the `SameSite` attribute (RFC 6265bis §5.6.7), which is stored and given back.

@@ -195,7 +195,7 @@ private struct NetscapeLine {
         }
         // Some programs write a fraction.
         guard let expires = Int64(fields[4].prefix { $0 != "." }) else { throw Flaw(text: "has an invalid expiry") }
-        domain = fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]
+        domain = Self.domain(fields[0])
         self.includesSubdomains = includesSubdomains
         path = fields[2]
         self.isSecure = isSecure
@@ -215,6 +215,13 @@ private struct NetscapeLine {
         expires = cookie.expires.map { max(1, Int64($0.timeIntervalSince1970.rounded(.up))) } ?? 0
         (name, value) = (cookie.name, cookie.value)
         isHTTPOnly = cookie.isHTTPOnly
+    }
+
+    /// Returns a domain without the dot at its start, and without the port that wget adds.
+    private static func domain(_ text: String) -> String {
+        let text = text.hasPrefix(".") ? text.dropFirst() : text[...]
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        return String(parts.count == 2 && UInt16(parts[1]) != nil ? parts[0] : text)
     }
 
     private static func flag(_ text: String) -> Bool? {

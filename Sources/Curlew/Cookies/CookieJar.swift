@@ -62,6 +62,10 @@ public final class CookieJar: Sendable {
         self.suffixes = suffixes
     }
 
+    deinit {
+        for observer in state.withLock({ $0.observers.values.map(\.self) }) { observer.buffer?.finish() }
+    }
+
     var time: Date { now() }
 
     // MARK: Reading
@@ -111,7 +115,7 @@ public final class CookieJar: Sendable {
             try CookieRules.checkMade(cookie, cookie.isHostOnly ? nil : suffixes())
             try store(cookie.limited(at: now()), isSecure: true)
         } catch {
-            throw refuse(Cookie.Refusal(error, name: cookie.name, host: cookie.domain))
+            throw refuse(Cookie.Refusal(error, name: cookie.name, host: cookie.domain, domain: cookie.domain))
         }
     }
 
@@ -131,15 +135,16 @@ public final class CookieJar: Sendable {
 
     private func receive(_ field: String, from site: CookieSite) throws(Cookie.Refusal) {
         var name = ""
+        var domain: String?
         do throws(Cookie.Refusal.Reason) {
             let parsed = try SetCookie(field)
-            name = parsed.name
+            (name, domain) = (parsed.name, parsed.domain)
             // The list of suffixes is large, so it is loaded only if a cookie needs it.
             let suffixes = parsed.domain == nil ? nil : suffixes()
             let cookie = try CookieRules.cookie(parsed, from: site, suffixes: suffixes, now: now())
             try store(cookie, isSecure: site.isSecure)
         } catch {
-            throw refuse(Cookie.Refusal(error, name: name, host: site.host))
+            throw refuse(Cookie.Refusal(error, name: name, host: site.host, domain: domain))
         }
     }
 

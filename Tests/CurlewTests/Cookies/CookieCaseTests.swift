@@ -362,3 +362,25 @@ struct CookieCaseTests {
         #expect(all.allSatisfy { $0.name.hasPrefix("§") } && Set(all.map(\.name)).count == all.count)
     }
 }
+
+/// Vectors of the public suffix list (`test_psl.txt` of publicsuffix.org), for the list of the machine.
+struct PublicSuffixTests {
+    @Test(arguments: [
+        ("com", true), ("example.com", false), ("biz", true), ("domain.biz", false), ("uk.com", true),
+        ("example.uk.com", false), ("ac", true), ("com.ac", true), ("test.ac", false), ("jp", true), ("ac.jp", true),
+        ("kyoto.jp", true), ("ide.kyoto.jp", true), ("b.ide.kyoto.jp", false), ("c.kobe.jp", true),
+        ("b.c.kobe.jp", false), ("city.kobe.jp", false), ("ck", true), ("test.ck", true), ("b.test.ck", false),
+        ("www.ck", false), ("us", true), ("ak.us", true), ("test.ak.us", false), ("k12.ak.us", true),
+        ("test.k12.ak.us", false), ("xn--55qx5d.cn", true), ("xn--85x722f.xn--55qx5d.cn", false), ("xn--fiqs8s", true),
+        ("xn--85x722f.xn--fiqs8s", false), ("example", true), ("example.example", false),
+    ])
+    func suffixSeparatesOwners(_ domain: String, _ separates: Bool) throws {
+        let suffixes = try #require(PublicSuffixes.system)
+        #expect(suffixes.separatesOwners(domain) == separates)
+        let reason: Cookie.Refusal.Reason? = separates ? .publicSuffix : nil
+        let row = CookieCase(
+            "", from: "https://www.x.\(domain)/", "a=b; Domain=\(domain)", sends: separates ? nil : "a=b",
+            refused: reason.map { [$0] } ?? [])
+        try row.check()
+    }
+}

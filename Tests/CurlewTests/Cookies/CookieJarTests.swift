@@ -144,6 +144,15 @@ struct CookieJarTests {
         #expect(cookie.value == "44")
     }
 
+    @Test func changesEndWithTheJar() async throws {
+        var jar: CookieJar? = CookieJar()
+        var changes = try #require(jar).changes.makeAsyncIterator()
+        try jar?.set(Cookie("a", "b", host: "h.test"))
+        jar = nil
+        #expect(await changes.next() != nil)
+        #expect(await changes.next() == nil)
+    }
+
     @Test func releasedObserversAreForgotten() throws {
         for _ in 0..<10 { _ = jar.changes.makeAsyncIterator() }
         #expect(jar.state.withLock { $0.observers.count } == 0)

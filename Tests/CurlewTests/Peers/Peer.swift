@@ -9,7 +9,7 @@ import Testing
 
 /// A server or a tool of another project that tests run against; Tests/peers.txt has a line for each.
 enum Peer: String, Sendable {
-    case nginx, nghttpd, apache2, openssl, python3
+    case nginx, nghttpd, apache2, openssl, python3, curl, wget
     /// Python libraries, installed as Debian packages.
     case werkzeug, botocore
 

@@ -102,10 +102,22 @@ struct WerkzeugServer: PeerServer {
             body = json.dumps(request.get_json())
             return Response(body, int(request.args["status"]), mimetype="application/problem+json")
 
+        def cookies(request):
+            response = Response(json.dumps(dict(request.cookies)), mimetype="application/json")
+            if request.method == "POST":
+                for cookie in request.get_json():
+                    response.set_cookie(
+                        cookie["name"], cookie["value"], path=cookie["path"], max_age=cookie.get("maxAge"),
+                        httponly=cookie["httponly"], samesite=cookie.get("samesite"))
+            if request.method == "DELETE":
+                for name in request.cookies: response.delete_cookie(name, path="/")
+            return response
+
         @Request.application
         def application(request):
             if request.path == "/parts": response = Response(json.dumps(parts(request)), mimetype="application/json")
             elif request.path == "/api/text": response = text(request, "\ufeff" if request.args.get("mark") == "1" else "")
+            elif request.path.startswith("/api/cookies"): response = cookies(request)
             elif request.path == "/api/plist": response = plist(request)
             elif request.path == "/api/problem": response = problem(request)
             else: response = Response(json.dumps(reading(request)), mimetype="application/json")
