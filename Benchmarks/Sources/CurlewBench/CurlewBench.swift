@@ -13,6 +13,7 @@ struct CurlewBench {
         let job = Job(Array(CommandLine.arguments.dropFirst()))
         runBlocking {
             let sessions = try (0..<job.sessions).map { _ in try makeSession(job) }
+            for session in sessions { try fillJar(session, job) }
             let meter = Meter()
             let outcome = try await run(job, sessions)
             meter.finish(outcome.latencies, requests: outcome.requests, bytes: outcome.bytes)
@@ -30,6 +31,14 @@ struct CurlewBench {
         }
         guard let authority = job.authority else { return Session(configuration) }
         return try Session(configuration, trust: CustomRoots(pem: text(of: authority)))
+    }
+
+    /// Gives the session's jar cookies for the server, or for another host.
+    static func fillJar(_ session: Session, _ job: Job) throws {
+        for number in 0..<job.cookies { try session.cookies?.set(field: "name\(number)=value\(number)", from: job.url) }
+        for number in 0..<job.otherCookies {
+            try session.cookies?.set(Cookie("name\(number)", "value", host: "other.test"))
+        }
     }
 
     /// Runs the whole job in every session at the same time.

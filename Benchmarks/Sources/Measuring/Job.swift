@@ -37,6 +37,9 @@ public final class Job: Sendable {
     public let retries: Bool
     /// Whether each request is a transfer, if the library has transfers.
     public let hasTransfers: Bool
+    /// The numbers of cookies for the server and for another host, if the library has a cookie jar.
+    public let cookies: Int
+    public let otherCookies: Int
     /// Whether the client decodes the response as JSON.
     public let isDecoded: Bool
     /// Whether an API client does the work instead of a session, if the library has API clients.
@@ -73,6 +76,8 @@ public final class Job: Sendable {
         prefersExecutor = number("executor") == 1
         retries = number("retry") == 1
         hasTransfers = number("transfer") == 1
+        cookies = number("cookies") ?? 0
+        otherCookies = number("other") ?? 0
         isDecoded = number("json") == 1
         hasClient = number("client") == 1
         usesFoundation = number("foundation") == 1

@@ -25,11 +25,12 @@ struct CookieInterceptor: FoldableInterceptor {
     let common: String?
 
     let plainInterest: ChainInterest? = ChainInterest.setCookie
-    let adaptsPlain = true
     let isInnermost = true
-    let noticesPlain = false
+    let isStateful = true
+    let noticedFields: HeadFields = []
 
-    var revision: UInt64 { jar.revision }
+    var revision: UInt64 { jar.revision.current }
+    var adaptsPlain: Bool { jar.count.current > 0 }
 
     func interest(in request: Request) -> ChainInterest? {
         request.options.cookies == .jar ? ChainInterest.setCookie : ChainInterest()

@@ -27,10 +27,6 @@ public final class CookieJar: Sendable {
         var table: CookieTable
         /// The result of the latest look-up; nil after a change.
         var latest: LookUp?
-        /// A host for which the jar has no cookies; nil after a change.
-        var vacantHost = ""
-        /// Counts the changes.
-        var revision: UInt64 = 0
         var observers: [ObjectIdentifier: Observer] = [:]
         var file: FileState?
     }
@@ -46,6 +42,9 @@ public final class CookieJar: Sendable {
     }
 
     let state: Lock<State>
+    /// The number of changes, and the number of cookies, for readers without the lock.
+    let revision = AtomicCounter()
+    let count = AtomicCounter()
     private let now: @Sendable () -> Date
     private let suffixes: @Sendable () -> PublicSuffixes?
 
@@ -83,8 +82,8 @@ public final class CookieJar: Sendable {
 
     /// Returns the look-up for a URL; nil when the jar has no cookies for it.
     func lookUp(_ url: String) -> LookUp? {
+        if count.current == 0 { return nil }
         let known = state.withLock { state -> LookUp?? in
-            if state.table.count == 0 { return .some(nil) }
             guard let latest = state.latest, latest.url == url else { return nil }
             if let expiry = latest.expiry, expiry <= now() { return nil }
             return latest.field == nil ? .some(nil) : latest
@@ -100,9 +99,6 @@ public final class CookieJar: Sendable {
         }
         return made.field == nil ? nil : made
     }
-
-    /// The number of changes so far.
-    var revision: UInt64 { state.withLock { $0.revision } }
 
     // MARK: Changing
 
@@ -221,9 +217,9 @@ public final class CookieJar: Sendable {
         let (wakes, mustSave) = try state.withLock { state throws(Failure) in
             let effects = try body(&state)
             if effects.isEmpty { return ([Buffer.Wake](), state.schedulesSave()) }
-            state.revision += 1
             state.latest = nil
-            state.vacantHost = ""
+            count.current = UInt64(state.table.count)
+            revision.increment()
             return (state.notify(effects.map { Change($0) }), state.schedulesSave())
         }
         for wake in wakes { wake() }

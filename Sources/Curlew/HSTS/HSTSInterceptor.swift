@@ -13,11 +13,12 @@ struct HSTSInterceptor: FoldableInterceptor {
     let checksCertificates: Bool
 
     let plainInterest: ChainInterest? = ChainInterest()
-    let adaptsPlain = true
+    let isStateful = true
     // A policy is stored without the chain: many servers send one in every response.
-    let noticesPlain = true
+    let noticedFields: HeadFields = .strictTransportSecurity
 
-    var revision: UInt64 { store.revision }
+    var revision: UInt64 { store.revision.current }
+    var adaptsPlain: Bool { !store.isEmpty }
 
     func interest(in request: Request) -> ChainInterest? {
         store.upgraded(request.url) == nil ? ChainInterest() : nil

@@ -44,7 +44,6 @@ public final class HSTSStore: Sendable {
 
     private struct State {
         var table = HSTSTable()
-        var revision: UInt64 = 0
         /// The changes that are not in the file yet; nil for a removed host. Empty for a store in memory.
         var pending: [String: Host?] = [:]
         var removesAll = false
@@ -54,6 +53,9 @@ public final class HSTSStore: Sendable {
     }
 
     private let state = Lock(State())
+    /// The number of changes, and 0 or 1 for an empty or another table, for readers without the lock.
+    let revision = AtomicCounter()
+    private let occupancy = AtomicCounter()
     private let sharedFile: SharedFile?
     private let now: @Sendable () -> Date
     /// The time after which a repeated policy is noted again, to extend it.
@@ -79,14 +81,14 @@ public final class HSTSStore: Sendable {
         return state.withLock { $0.table.isKnown(key, at: now()) }
     }
 
-    /// The number of changes so far.
-    var revision: UInt64 { state.withLock { $0.revision } }
+    /// Whether no host requires https.
+    var isEmpty: Bool { occupancy.current == 0 }
 
     /// Returns the https URL for an http URL of a known host (RFC 6797 §8.3); nil for all other URLs.
     func upgraded(_ url: String) -> String? {
         // Most URLs are https, and most stores know no host.
-        guard !url.utf8.starts(with: "https".utf8), !state.withLock({ $0.table.isEmpty }),
-            let target = try? RequestTarget(url), target.scheme == .http, isKnown(target.host)
+        guard !isEmpty, !url.utf8.starts(with: "https:".utf8), let target = try? RequestTarget(url),
+            target.scheme == .http, isKnown(target.host)
         else { return nil }
         let host = target.isIPv6 ? "[\(target.host)]" : target.host
         let port = target.port == 80 ? "" : ":\(target.port)"
@@ -157,8 +159,8 @@ public final class HSTSStore: Sendable {
     private func change(_ body: (inout State) -> Void) {
         let mustSave = state.withLock { state in
             body(&state)
-            state.revision += 1
             state.latest = nil
+            countChange(&state)
             guard sharedFile != nil else {
                 (state.pending, state.removesAll) = ([:], false)
                 return false
@@ -167,6 +169,11 @@ public final class HSTSStore: Sendable {
             return !state.isSaveScheduled
         }
         if mustSave { saveLater() }
+    }
+
+    private func countChange(_ state: inout State) {
+        occupancy.current = state.table.isEmpty ? 0 : 1
+        revision.increment()
     }
 
     // MARK: The file
@@ -255,7 +262,7 @@ public final class HSTSStore: Sendable {
             var table = HSTSTable(state.removesAll ? [] : found)
             table.apply(state.pending, at: now)
             state.table = table
-            state.revision += 1
+            countChange(&state)
         }
         return true
     }

@@ -15,10 +15,10 @@ final class Chain: Sendable {
     private let canFold: Bool
     /// The union of the plain interests; nil if an interceptor has no plain interest.
     private let plainInterest: SharedInterest?
-    /// The interceptors that may change a plain request, or must run for it.
-    private let adapting: [any FoldableInterceptor]
-    /// Whether an interceptor must be notified of responses to plain requests that bypass it.
-    private let noticesPlain: Bool
+    /// The interceptors that have a state, by which they may change a plain request, or must run for it.
+    private let stateful: [any FoldableInterceptor]
+    /// The fields of responses to plain requests that interceptors must be notified of.
+    private let noticedFields: HeadFields
 
     /// Creates the chain of the built-in interceptors.
     init(_ interceptors: [any FoldableInterceptor]) {
@@ -27,8 +27,8 @@ final class Chain: Sendable {
         foldable = interceptors
         canFold = true
         plainInterest = SharedInterest(ofPlainRequests: interceptors)
-        adapting = interceptors.filter(\.adaptsPlain)
-        noticesPlain = interceptors.contains { $0.noticesPlain }
+        stateful = interceptors.filter(\.isStateful)
+        noticedFields = interceptors.reduce([]) { $0.union($1.noticedFields) }
     }
 
     /// Creates a chain with interceptors of the user around the whole transfer and around each of its attempts.
@@ -40,8 +40,8 @@ final class Chain: Sendable {
         foldable = interceptors.compactMap { $0 as? any FoldableInterceptor }
         canFold = foldable.count == interceptors.count
         plainInterest = canFold ? SharedInterest(ofPlainRequests: foldable) : nil
-        adapting = foldable.filter(\.adaptsPlain)
-        noticesPlain = foldable.contains { $0.noticesPlain }
+        stateful = foldable.filter(\.isStateful)
+        noticedFields = foldable.reduce([]) { $0.union($1.noticedFields) }
     }
 
     /// A request whose first attempt may start without the chain.
@@ -69,10 +69,10 @@ final class Chain: Sendable {
 
     private func foldPlain(_ request: Request, _ interest: SharedInterest) -> Folded? {
         var adapted: Request?
-        for index in adapting.indices {
+        for index in stateful.indices where stateful[index].adaptsPlain {
             let current = adapted ?? request
-            guard adapting[index].interest(in: current) != nil else { return nil }
-            if let changed = adapting[index].adapted(current) { adapted = changed }
+            guard stateful[index].interest(in: current) != nil else { return nil }
+            if let changed = stateful[index].adapted(current) { adapted = changed }
         }
         return Folded(interest: interest, request: adapted)
     }
@@ -80,13 +80,20 @@ final class Chain: Sendable {
     /// Counts the changes of the state on which `fold` depends besides the request, such as the cookies of a jar.
     var revision: UInt64 {
         var sum: UInt64 = 0
-        for index in adapting.indices { sum &+= adapting[index].revision }
+        for index in stateful.indices { sum &+= stateful[index].revision }
         return sum
+    }
+
+    /// Whether an interceptor may change plain requests by its state, which may also change with the time.
+    var adaptsPlain: Bool {
+        for index in stateful.indices where stateful[index].adaptsPlain { return true }
+        return false
     }
 
     /// Notifies the interceptors that the response to a folded request has bypassed them.
     func didBypass(_ request: Request, _ head: RawHead) {
-        guard canFold, noticesPlain || !request.options.isPlain else { return }
+        guard canFold else { return }
+        if request.options.isPlain, noticedFields.isDisjoint(with: head.fields.union(.every)) { return }
         for index in foldable.indices { foldable[index].didBypass(request, head) }
     }
 }
@@ -103,9 +110,12 @@ package protocol FoldableInterceptor: Interceptor {
     /// such requests.
     var plainInterest: ChainInterest? { get }
 
-    /// Whether the interceptor may change a request without options of its own, or must run for it although it has a
-    /// plain interest; false by default. If it is false, ``interest(in:)`` and ``adapted(_:)`` are not called for such
-    /// requests.
+    /// Whether the interceptor has a state that changes; false by default.
+    var isStateful: Bool { get }
+
+    /// Whether a stateful interceptor may at present change a request without options of its own, or must run for it
+    /// although it has a plain interest; false by default. While it is false, ``interest(in:)`` and ``adapted(_:)`` are
+    /// not called for such requests.
     var adaptsPlain: Bool { get }
 
     /// Whether the interceptor is inside the user's interceptors with the scope `.attempt`; false by default.
@@ -115,8 +125,9 @@ package protocol FoldableInterceptor: Interceptor {
     /// default. A transfer folds again at its start if the count has changed since its creation.
     var revision: UInt64 { get }
 
-    /// Whether ``didBypass(_:)`` has an effect for requests without options of their own; true by default.
-    var noticesPlain: Bool { get }
+    /// The fields of which a response to a request without options must have one for ``didBypass(_:_:)`` to have an
+    /// effect; by default every response has one.
+    var noticedFields: HeadFields { get }
 
     /// Returns the heads and failures of the first attempt that the interceptor must see; nil when it must run from the
     /// start.
@@ -138,13 +149,15 @@ package protocol FoldableInterceptor: Interceptor {
 extension FoldableInterceptor {
     package var plainInterest: ChainInterest? { nil }
 
+    package var isStateful: Bool { false }
+
     package var adaptsPlain: Bool { false }
 
     package var isInnermost: Bool { false }
 
     package var revision: UInt64 { 0 }
 
-    package var noticesPlain: Bool { true }
+    package var noticedFields: HeadFields { .every }
 
     package func adapted(_ request: Request) -> Request? { nil }
 

@@ -13,7 +13,7 @@ struct RedirectInterceptor: FoldableInterceptor {
     /// The hosts that require https; nil without HSTS.
     private let hsts: HSTSStore?
     let plainInterest: ChainInterest?
-    let noticesPlain = false
+    let noticedFields: HeadFields = []
 
     init(policy: RedirectPolicy, hsts: HSTSStore? = nil) {
         self.policy = policy

@@ -199,7 +199,7 @@ extension RetryInterceptor: FoldableInterceptor {
 
     package var plainInterest: ChainInterest? { if case .always(let interest) = folding { interest } else { nil } }
 
-    package var noticesPlain: Bool { share != nil }
+    package var noticedFields: HeadFields { share == nil ? [] : .every }
 
     package func interest(in request: Request) -> ChainInterest? {
         if isOfSession, let own = request.options.retry { return Folding(own).interest(in: request, own) }

@@ -57,7 +57,9 @@ final class SessionCore: Sendable {
         let upgrading = hsts.map { HSTSInterceptor(store: $0, checksCertificates: !(trust is InsecureTrust)) }
         let storing = cookies.map { CookieInterceptor(jar: $0, common: configuration.fields[.cookie]) }
         // The order is the nesting.
-        var links: [any FoldableInterceptor] = [self.retry, RedirectInterceptor(policy: configuration.redirects, hsts: hsts)]
+        var links: [any FoldableInterceptor] = [
+            self.retry, RedirectInterceptor(policy: configuration.redirects, hsts: hsts),
+        ]
         if let upgrading { links.append(upgrading) }
         links += builtIns
         if let storing { links.append(storing) }

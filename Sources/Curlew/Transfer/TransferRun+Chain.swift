@@ -266,7 +266,7 @@ extension TransferRun {
     }
 
     func keepCertificateError(_ error: NetworkError, of host: String) {
-        state.withLock { $0.certificateError = (host, error) }
+        state.withLock { $0.certificateError = CertificateError(error, of: host) }
     }
 
     var isStreamed: Bool { state.withLock { $0.machine.claim == .stream } }

@@ -28,7 +28,8 @@ final class TransferRun: Sendable {
         var machine: Machine
         /// The attempt of a transfer that folds, until the chain takes it.
         var first: Attempt?
-        /// The revision of the chain, and the time of the loop, at which that attempt was planned.
+        /// The revision of the chain, and the time of the loop, at which that attempt was planned; the time is 0 if the
+        /// plan cannot become too old.
         var planned: (revision: UInt64, at: UInt64) = (0, 0)
         /// The outcome of the attempt that finished the transfer.
         var outcome: EngineTransfer.Outcome?
@@ -58,14 +59,22 @@ final class TransferRun: Sendable {
         var latestRequest: Request?
         /// Whether the next attempt follows a redirect.
         var followsRedirect = false
-        /// The certificate error that no later attempt may override, and its host.
-        var certificateError: (host: String, error: NetworkError)?
+        /// The certificate error that no later attempt may override.
+        var certificateError: CertificateError?
         /// The names of fields that redirects to other origins have removed.
         var withheld: [HeaderName] = []
         /// Whether no holder is left to read a response.
         var isDropped = false
         /// Whether the observers of the session know the end already.
         var isEndReported = false
+    }
+
+    /// The certificate error of a host that requires https.
+    final class CertificateError: Sendable {
+        let host: String
+        let error: NetworkError
+
+        init(_ error: NetworkError, of host: String) { (self.error, self.host) = (error, host) }
     }
 
     let id: UInt64
@@ -88,7 +97,7 @@ final class TransferRun: Sendable {
         var request = request
         var plan: (attempt: Attempt, startsChain: Bool)?
         var refusal: NetworkError?
-        let planned = (chain.revision, session.loop.clock.now())
+        let planned = Self.planTime(of: chain, on: session)
         do throws(NetworkError) {
             if request.body.needsOwnDescriptor { request.body = try request.bodyWithOwnDescriptor() }
             if download == nil { plan = try Self.firstAttempt(of: request, by: chain, on: session, id) }
@@ -262,12 +271,18 @@ final class TransferRun: Sendable {
     /// The time after which the plan of a transfer that was not started is too old: a cookie in it may have expired.
     private static let planLifetime: UInt64 = 1_000_000_000
 
+    private static func planTime(of chain: Chain, on session: SessionCore) -> (revision: UInt64, at: UInt64) {
+        (chain.revision, chain.adaptsPlain ? session.loop.clock.now() : 0)
+    }
+
     /// Plans the first attempt again, before the start, if the state on which the chain depends has changed since the
     /// attempt was planned.
     func refold() {
         guard let planned = state.withLock({ $0.machine.isPlanned ? $0.planned : nil }) else { return }
-        let now = (revision: chain.revision, at: session.loop.clock.now())
-        guard now.revision != planned.revision || now.at &- planned.at > Self.planLifetime else { return }
+        let now = Self.planTime(of: chain, on: session)
+        guard now.revision != planned.revision || planned.at > 0 && now.at &- planned.at > Self.planLifetime else {
+            return
+        }
         // If the attempt cannot be planned any more, the chain reports the error.
         let attempt = (try? Self.firstAttempt(of: request, by: chain, on: session, id))?.attempt
         let old = state.withLock { state -> Attempt? in
