@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// Sends http requests to known hosts as https requests, and stores the policies of responses (RFC 6797 §8).
 ///
