@@ -66,7 +66,11 @@ struct CurlewBench {
 
     static func repeated(_ count: Int, _ job: Job, _ session: Session) async throws -> Outcome {
         var outcome = Outcome()
-        let request = Request(job.url)
+        var request = Request(job.url)
+        if job.givenCookies > 0 {
+            let pairs = (0..<job.givenCookies).map { "name\($0)=value\($0)" }
+            request.fields["Cookie"] = pairs.joined(separator: "; ")
+        }
         let orders = job.isDecoded ? try Orders(job, session) : nil
         for _ in 0..<count {
             let began = now()

@@ -40,6 +40,8 @@ public final class Job: Sendable {
     /// The numbers of cookies for the server and for another host, if the library has a cookie jar.
     public let cookies: Int
     public let otherCookies: Int
+    /// The number of cookies in a field that the client sets by itself.
+    public let givenCookies: Int
     /// Whether the client decodes the response as JSON.
     public let isDecoded: Bool
     /// Whether an API client does the work instead of a session, if the library has API clients.
@@ -78,6 +80,7 @@ public final class Job: Sendable {
         hasTransfers = number("transfer") == 1
         cookies = number("cookies") ?? 0
         otherCookies = number("other") ?? 0
+        givenCookies = number("given") ?? 0
         isDecoded = number("json") == 1
         hasClient = number("client") == 1
         usesFoundation = number("foundation") == 1
