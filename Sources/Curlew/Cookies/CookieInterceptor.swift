@@ -27,11 +27,9 @@ struct CookieInterceptor: FoldableInterceptor {
 
     let plainInterest: ChainInterest? = ChainInterest.setCookie
     let isInnermost = true
-    let isStateful = true
     let noticedFields: HeadFields = []
 
-    var revision: UInt64 { jar.revision.current }
-    var adaptsPlain: Bool { jar.count.current > 0 }
+    var count: ChangeCount? { jar.count }
 
     func interest(in request: Request) -> ChainInterest? {
         request.options.cookies == .jar ? ChainInterest.setCookie : ChainInterest()

@@ -31,20 +31,25 @@ public final class CookieJar: Sendable {
         var file: FileState?
     }
 
-    /// The field for the requests to a URL.
-    struct LookUp {
+    /// The field for the requests to a URL; an object, because each request takes a reference to it.
+    final class LookUp: Sendable {
         let url: String
         let cookies: [Cookie]
         /// The value of `Cookie`; nil without cookies.
         let field: String?
         /// The time of the next expiry; nil when none of the cookies expires.
         let expiry: Date?
+
+        init(_ url: String, _ cookies: [Cookie], until expiry: Date?) {
+            self.url = url
+            self.cookies = cookies
+            self.expiry = expiry
+            field = cookies.isEmpty ? nil : cookies.map(\.pair).joined(separator: "; ")
+        }
     }
 
     let state: Lock<State>
-    /// The number of changes, and the number of cookies, for readers without the lock.
-    let revision = AtomicCounter()
-    let count = AtomicCounter()
+    let count = ChangeCount()
     private let now: @Sendable () -> Date
     private let suffixes: @Sendable () -> PublicSuffixes?
 
@@ -82,18 +87,15 @@ public final class CookieJar: Sendable {
 
     /// Returns the look-up for a URL; nil when the jar has no cookies for it.
     func lookUp(_ url: String) -> LookUp? {
-        if count.current == 0 { return nil }
-        let known = state.withLock { state -> LookUp?? in
-            guard let latest = state.latest, latest.url == url else { return nil }
-            if let expiry = latest.expiry, expiry <= now() { return nil }
-            return latest.field == nil ? .some(nil) : latest
+        if count.isEmpty { return nil }
+        let latest = state.withLock { $0.latest }
+        if let latest, latest.url == url, latest.expiry.map({ $0 > now() }) ?? true {
+            return latest.field == nil ? nil : latest
         }
-        if let known { return known }
         guard let site = CookieSite(url: url) else { return nil }
         let made = state.withLock { state in
             let (cookies, expiry) = state.table.cookies(for: site, at: now())
-            let field = cookies.isEmpty ? nil : cookies.map(\.pair).joined(separator: "; ")
-            let made = LookUp(url: url, cookies: cookies, field: field, expiry: expiry)
+            let made = LookUp(url, cookies, until: expiry)
             state.latest = made
             return made
         }
@@ -218,8 +220,7 @@ public final class CookieJar: Sendable {
             let effects = try body(&state)
             if effects.isEmpty { return ([Buffer.Wake](), state.schedulesSave()) }
             state.latest = nil
-            count.current = UInt64(state.table.count)
-            revision.increment()
+            count.change(to: state.table.count)
             return (state.notify(effects.map { Change($0) }), state.schedulesSave())
         }
         for wake in wakes { wake() }

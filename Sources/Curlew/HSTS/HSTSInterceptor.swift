@@ -14,16 +14,14 @@ struct HSTSInterceptor: FoldableInterceptor {
     let checksCertificates: Bool
 
     let plainInterest: ChainInterest? = ChainInterest()
-    let isStateful = true
     // A policy is stored without the chain: many servers send one in every response.
     let noticedFields: HeadFields = .strictTransportSecurity
 
-    var revision: UInt64 { store.revision.current }
-    var adaptsPlain: Bool { !store.isEmpty }
+    var count: ChangeCount? { store.count }
 
-    func interest(in request: Request) -> ChainInterest? {
-        store.upgraded(request.url) == nil ? ChainInterest() : nil
-    }
+    func interest(in request: Request) -> ChainInterest? { ChainInterest() }
+
+    func mustRun(for request: Request) -> Bool { store.upgraded(request.url) != nil }
 
     func didBypass(_ request: Request, _ head: RawHead) {
         guard head.fields.contains(.strictTransportSecurity) else { return }

@@ -53,9 +53,7 @@ public final class HSTSStore: Sendable {
     }
 
     private let state = Lock(State())
-    /// The number of changes, and 0 or 1 for an empty or another table, for readers without the lock.
-    let revision = AtomicCounter()
-    private let occupancy = AtomicCounter()
+    let count = ChangeCount()
     private let sharedFile: SharedFile?
     private let now: @Sendable () -> Date
     /// The time after which a repeated policy is noted again, to extend it.
@@ -81,13 +79,10 @@ public final class HSTSStore: Sendable {
         return state.withLock { $0.table.isKnown(key, at: now()) }
     }
 
-    /// Whether no host requires https.
-    var isEmpty: Bool { occupancy.current == 0 }
-
     /// Returns the https URL for an http URL of a known host (RFC 6797 §8.3); nil for all other URLs.
     func upgraded(_ url: String) -> String? {
         // Most URLs are https, and most stores know no host.
-        guard !isEmpty, !url.utf8.starts(with: "https:".utf8), let target = try? RequestTarget(url),
+        guard !count.isEmpty, !url.utf8.starts(with: "https:".utf8), let target = try? RequestTarget(url),
             target.scheme == .http, isKnown(target.host)
         else { return nil }
         let host = target.isIPv6 ? "[\(target.host)]" : target.host
@@ -160,7 +155,7 @@ public final class HSTSStore: Sendable {
         let mustSave = state.withLock { state in
             body(&state)
             state.latest = nil
-            countChange(&state)
+            count.change(to: state.table.count)
             guard sharedFile != nil else {
                 (state.pending, state.removesAll) = ([:], false)
                 return false
@@ -169,11 +164,6 @@ public final class HSTSStore: Sendable {
             return !state.isSaveScheduled
         }
         if mustSave { saveLater() }
-    }
-
-    private func countChange(_ state: inout State) {
-        occupancy.current = state.table.isEmpty ? 0 : 1
-        revision.increment()
     }
 
     // MARK: The file
@@ -262,7 +252,7 @@ public final class HSTSStore: Sendable {
             var table = HSTSTable(state.removesAll ? [] : found)
             table.apply(state.pending, at: now)
             state.table = table
-            countChange(&state)
+            count.change(to: state.table.count)
         }
         return true
     }

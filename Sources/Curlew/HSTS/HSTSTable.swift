@@ -12,7 +12,7 @@ struct HSTSTable: Sendable {
 
     init(_ hosts: some Sequence<HSTSStore.Host> = []) { for host in hosts { entries[host.name] = host } }
 
-    var isEmpty: Bool { entries.isEmpty }
+    var count: Int { entries.count }
 
     /// The hosts whose policies have not expired, by name.
     func hosts(at now: Date) -> [HSTSStore.Host] {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CurlewEngine
+package import CurlewSupport
 
 /// The interceptors that a request passes, from the outermost to the innermost.
 ///
@@ -15,8 +16,10 @@ final class Chain: Sendable {
     private let canFold: Bool
     /// The union of the plain interests; nil if an interceptor has no plain interest.
     private let plainInterest: SharedInterest?
-    /// The interceptors that have a state, by which they may change a plain request, or must run for it.
+    /// The interceptors that have a state, by which they may change a plain request, or must run for it, and the counts
+    /// of these states.
     private let stateful: [any FoldableInterceptor]
+    private let counts: [ChangeCount]
     /// The fields of responses to plain requests that interceptors must be notified of.
     private let noticedFields: HeadFields
 
@@ -27,7 +30,8 @@ final class Chain: Sendable {
         foldable = interceptors
         canFold = true
         plainInterest = SharedInterest(ofPlainRequests: interceptors)
-        stateful = interceptors.filter(\.isStateful)
+        stateful = interceptors.filter { $0.count != nil }
+        counts = stateful.compactMap(\.count)
         noticedFields = interceptors.reduce([]) { $0.union($1.noticedFields) }
     }
 
@@ -40,7 +44,8 @@ final class Chain: Sendable {
         foldable = interceptors.compactMap { $0 as? any FoldableInterceptor }
         canFold = foldable.count == interceptors.count
         plainInterest = canFold ? SharedInterest(ofPlainRequests: foldable) : nil
-        stateful = foldable.filter(\.isStateful)
+        stateful = foldable.filter { $0.count != nil }
+        counts = stateful.compactMap(\.count)
         noticedFields = foldable.reduce([]) { $0.union($1.noticedFields) }
     }
 
@@ -60,7 +65,9 @@ final class Chain: Sendable {
         var adapted: Request?
         for index in foldable.indices {
             let current = adapted ?? request
-            guard let own = foldable[index].interest(in: current) else { return nil }
+            guard !foldable[index].mustRun(for: current), let own = foldable[index].interest(in: current) else {
+                return nil
+            }
             interest.formUnion(own)
             if let changed = foldable[index].adapted(current) { adapted = changed }
         }
@@ -69,9 +76,9 @@ final class Chain: Sendable {
 
     private func foldPlain(_ request: Request, _ interest: SharedInterest) -> Folded? {
         var adapted: Request?
-        for index in stateful.indices where stateful[index].adaptsPlain {
+        for index in counts.indices where !counts[index].isEmpty {
             let current = adapted ?? request
-            guard stateful[index].interest(in: current) != nil else { return nil }
+            if stateful[index].mustRun(for: current) { return nil }
             if let changed = stateful[index].adapted(current) { adapted = changed }
         }
         return Folded(interest: interest, request: adapted)
@@ -80,13 +87,13 @@ final class Chain: Sendable {
     /// Counts the changes of the state on which `fold` depends besides the request, such as the cookies of a jar.
     var revision: UInt64 {
         var sum: UInt64 = 0
-        for index in stateful.indices { sum &+= stateful[index].revision }
+        for index in counts.indices { sum &+= counts[index].changes }
         return sum
     }
 
-    /// Whether an interceptor may change plain requests by its state, which may also change with the time.
-    var adaptsPlain: Bool {
-        for index in stateful.indices where stateful[index].adaptsPlain { return true }
+    /// Whether an interceptor has entries, which may expire.
+    var hasState: Bool {
+        for index in counts.indices where !counts[index].isEmpty { return true }
         return false
     }
 
@@ -110,20 +117,16 @@ package protocol FoldableInterceptor: Interceptor {
     /// such requests.
     var plainInterest: ChainInterest? { get }
 
-    /// Whether the interceptor has a state that changes; false by default.
-    var isStateful: Bool { get }
-
-    /// Whether a stateful interceptor may at present change a request without options of its own, or must run for it
-    /// although it has a plain interest; false by default. While it is false, ``interest(in:)`` and ``adapted(_:)`` are
-    /// not called for such requests.
-    var adaptsPlain: Bool { get }
+    /// The count of the state by which the interceptor changes requests or must run for them; nil, the default, for an
+    /// interceptor without a state.
+    ///
+    /// The chain calls ``mustRun(for:)`` and ``adapted(_:)`` for requests without options only while the count is not
+    /// empty, and not at all without a count. A transfer folds again at its start if the count has changed since its
+    /// creation.
+    var count: ChangeCount? { get }
 
     /// Whether the interceptor is inside the user's interceptors with the scope `.attempt`; false by default.
     var isInnermost: Bool { get }
-
-    /// Counts the changes of the state on which ``interest(in:)`` and ``adapted(_:)`` depend besides the request; 0 by
-    /// default. A transfer folds again at its start if the count has changed since its creation.
-    var revision: UInt64 { get }
 
     /// The fields of which a response to a request without options must have one for ``didBypass(_:_:)`` to have an
     /// effect; by default every response has one.
@@ -132,6 +135,9 @@ package protocol FoldableInterceptor: Interceptor {
     /// Returns the heads and failures of the first attempt that the interceptor must see; nil when it must run from the
     /// start.
     func interest(in request: Request) -> ChainInterest?
+
+    /// Whether the interceptor must run for a request from the start because of its state; false by default.
+    func mustRun(for request: Request) -> Bool
 
     /// Returns the request as the interceptor sends it; nil when it does not change it, as by default.
     func adapted(_ request: Request) -> Request?
@@ -149,15 +155,13 @@ package protocol FoldableInterceptor: Interceptor {
 extension FoldableInterceptor {
     package var plainInterest: ChainInterest? { nil }
 
-    package var isStateful: Bool { false }
-
-    package var adaptsPlain: Bool { false }
+    package var count: ChangeCount? { nil }
 
     package var isInnermost: Bool { false }
 
-    package var revision: UInt64 { 0 }
-
     package var noticedFields: HeadFields { .every }
+
+    package func mustRun(for request: Request) -> Bool { false }
 
     package func adapted(_ request: Request) -> Request? { nil }
 

@@ -272,7 +272,7 @@ final class TransferRun: Sendable {
     private static let planLifetime: UInt64 = 1_000_000_000
 
     private static func planTime(of chain: Chain, on session: SessionCore) -> (revision: UInt64, at: UInt64) {
-        (chain.revision, chain.adaptsPlain ? session.loop.clock.now() : 0)
+        (chain.revision, chain.hasState ? session.loop.clock.now() : 0)
     }
 
     /// Plans the first attempt again, before the start, if the state on which the chain depends has changed since the

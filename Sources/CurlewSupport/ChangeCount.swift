@@ -1,0 +1,26 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The import is not internal, because code of this file is inlined into other modules.
+package import Synchronization
+
+/// The number of entries of a collection and the number of its changes, which threads read without the lock of the
+/// collection.
+package final class ChangeCount: Sendable {
+    @usableFromInline let changeCount = Atomic<UInt64>(0)
+    @usableFromInline let entryCount = Atomic<Int>(0)
+
+    package init() {}
+
+    /// The number of changes so far.
+    @inlinable package var changes: UInt64 { changeCount.load(ordering: .acquiring) }
+
+    /// Whether the collection has no entry.
+    @inlinable package var isEmpty: Bool { entryCount.load(ordering: .acquiring) == 0 }
+
+    /// Counts a change, after which the collection has so many entries; call it with the lock of the collection.
+    package func change(to entries: Int) {
+        entryCount.store(entries, ordering: .releasing)
+        changeCount.add(1, ordering: .acquiringAndReleasing)
+    }
+}
