@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program that `make demo-cookies` runs: a scraper that logs in by a form, follows redirects, keeps its cookies in a
-// file, and reads the pages of a shop. Start with Shop.swift, the scraper. This file runs it twice, and Stage.swift has
-// the server.
+// The program that `make demo-cookies` runs: a scraper that logs in by a form, follows redirects, keeps its cookies in
+// a file, and reads the pages of a shop. Start with Shop.swift, the scraper. This file runs it twice, and Stage.swift
+// has the server.
 
 import Curlew
 import CurlewTesting

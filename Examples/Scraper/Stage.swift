@@ -38,7 +38,7 @@ struct Stage {
         }
     }
 
-    /// Returns a page for visitors who are logged in.
+    /// Returns a page for a request with the session cookie; other requests are redirected to the login.
     private static func page(_ title: String, _ rest: String = "", for request: RecordedRequest) -> MockResponse {
         let isKnown = request.field("Cookie")?.split(separator: "; ").contains("sid=31d4") == true
         return isKnown ? .text("<title>\(title)</title>\(rest)") : .redirect(to: "/login")

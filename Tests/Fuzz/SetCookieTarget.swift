@@ -3,7 +3,7 @@
 
 import FoundationEssentials
 
-/// `Set-Cookie` fields, cookie dates and HSTS fields: a stored cookie keeps to all rules, and is parsed again unchanged.
+/// Fields of cookies and HSTS, and dates: a stored cookie keeps to the rules, and a file does not change it.
 func examine(_ input: [UInt8]) {
     let text = String(decoding: input, as: UTF8.self)
     examineDate(text)

@@ -37,8 +37,9 @@ public final class Job: Sendable {
     public let retries: Bool
     /// Whether each request is a transfer, if the library has transfers.
     public let hasTransfers: Bool
-    /// The numbers of cookies for the server and for another host, if the library has a cookie jar.
+    /// The number of cookies for the server, if the library has a cookie jar.
     public let cookies: Int
+    /// The number of cookies for another host.
     public let otherCookies: Int
     /// The number of cookies in a field that the client sets by itself.
     public let givenCookies: Int

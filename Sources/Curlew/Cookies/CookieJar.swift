@@ -37,7 +37,7 @@ public final class CookieJar: Sendable {
         let cookies: [Cookie]
         /// The value of `Cookie`; nil without cookies.
         let field: String?
-        /// The time of the next expiry; nil when none of the cookies expires.
+        /// The time of the next expiry; nil when no cookie expires.
         let expiry: Date?
 
         init(_ url: String, _ cookies: [Cookie], until expiry: Date?) {
@@ -164,7 +164,7 @@ public final class CookieJar: Sendable {
         }
     }
 
-    /// Removes a cookie, whatever its value is.
+    /// Removes a cookie; its value need not be the same.
     ///
     /// - Returns: Whether the jar had a cookie with this name, domain and path.
     @discardableResult

@@ -16,7 +16,7 @@ struct CookieTable: Sendable {
         var changed: Date
     }
 
-    /// What a step did to the stored cookies.
+    /// An effect of a step on the stored cookies.
     enum Effect: Sendable, Equatable {
         case stored(Cookie, replaced: Cookie?)
         case removed(Cookie, CookieJar.Removal)

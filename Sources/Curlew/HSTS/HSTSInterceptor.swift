@@ -10,7 +10,7 @@ internal import CurlewSupport
 /// status 307 that no server has sent.
 struct HSTSInterceptor: FoldableInterceptor {
     let store: HSTSStore
-    /// Whether the session's own evaluator checks certificates; without checks, a policy may come from anyone.
+    /// Whether the session's own evaluator checks certificates; without checks, any machine could send a policy.
     let checksCertificates: Bool
 
     let plainInterest: ChainInterest? = ChainInterest()

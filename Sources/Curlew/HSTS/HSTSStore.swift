@@ -44,7 +44,7 @@ public final class HSTSStore: Sendable {
 
     private struct State {
         var table = HSTSTable()
-        /// The changes that are not in the file yet; nil for a removed host. Empty for a store in memory.
+        /// The changes that are not in the file yet, nil for a removed host; empty for a store in memory.
         var pending: [String: Host?] = [:]
         var removesAll = false
         var isSaveScheduled = false

@@ -114,18 +114,6 @@ final class TransferRun: Sendable {
         if download != nil { state.withLock { $0.machine.claimFile() } }
     }
 
-    /// Returns the first attempt of a request that folds, and whether the chain runs beside it; nil for a request that
-    /// does not fold.
-    private static func firstAttempt(
-        of request: Request, by chain: Chain, on session: SessionCore, _ id: UInt64
-    ) throws(NetworkError) -> (attempt: Attempt, startsChain: Bool)? {
-        guard let folded = chain.fold(request) else { return nil }
-        // A chain that runs from the start sees everything by itself.
-        let startsChain = folded.interest.values.runsUserCode
-        let position = AttemptPosition(id: id, interest: startsChain ? .none : folded.interest)
-        return (try session.attempt(folded.request ?? request, at: position), startsChain)
-    }
-
     /// Creates the run of a request that cannot be sent.
     init(_ request: Request, refusedBy error: NetworkError, on session: SessionCore) {
         id = EngineTransfer.nextID()
@@ -266,32 +254,6 @@ final class TransferRun: Sendable {
     func detach() {
         refold()
         on(.start(detaches: true))
-    }
-
-    /// The time after which the plan of a transfer that was not started is too old: a cookie in it may have expired.
-    private static let planLifetime: UInt64 = 1_000_000_000
-
-    private static func planTime(of chain: Chain, on session: SessionCore) -> (revision: UInt64, at: UInt64) {
-        (chain.revision, chain.hasState ? session.loop.clock.now() : 0)
-    }
-
-    /// Plans the first attempt again, before the start, if the state on which the chain depends has changed since the
-    /// attempt was planned.
-    func refold() {
-        guard let planned = state.withLock({ $0.machine.isPlanned ? $0.planned : nil }) else { return }
-        let now = Self.planTime(of: chain, on: session)
-        guard now.revision != planned.revision || planned.at > 0 && now.at &- planned.at > Self.planLifetime else {
-            return
-        }
-        // If the attempt cannot be planned any more, the chain reports the error.
-        let attempt = (try? Self.firstAttempt(of: request, by: chain, on: session, id))?.attempt
-        let old = state.withLock { state -> Attempt? in
-            guard state.machine.replan(attempt?.engine) else { return attempt }
-            defer { (state.first, state.planned) = (attempt, now) }
-            return state.first
-        }
-        // The attempt that is not used is released without the lock.
-        withExtendedLifetime(old) {}
     }
 
     func cancel() { on(.cancel) }

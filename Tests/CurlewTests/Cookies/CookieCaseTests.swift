@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// The rules of RFC 6265bis (draft 22) as a table, for a whole jar. The public suffixes are those of the machine.
+/// The rules of RFC 6265bis (draft 22) as a table, for a whole jar, with the public suffixes of the machine.
 struct CookieCaseTests {
     @Test(arguments: parsing) func fieldIsParsed(_ row: CookieCase) throws { try row.check() }
     @Test(arguments: names) func nameAndValueAreJudged(_ row: CookieCase) throws { try row.check() }

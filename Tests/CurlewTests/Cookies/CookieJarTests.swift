@@ -188,3 +188,28 @@ struct CookieJarTests {
         }
     }
 }
+
+/// The look-up that a jar keeps for the next request to the same URL.
+struct CookieCacheTests {
+    @Test func keptLookUpEndsWithItsFirstExpiry() throws {
+        let time = TestTime(CookieCase.start)
+        let jar = CookieJar(now: { time.now })
+        let url = "https://h.test/"
+        try jar.set(field: "a=1; Max-Age=10", from: url)
+        try jar.set(field: "b=2", from: url)
+        #expect(jar.lookUp(url)?.field == "a=1; b=2" && jar.lookUp(url)?.field == "a=1; b=2")
+        time.advance(by: 10)
+        #expect(jar.lookUp(url)?.field == "b=2")
+    }
+
+    @Test func changeEndsTheKeptLookUp() throws {
+        let jar = CookieJar()
+        let url = "https://h.test/"
+        try jar.set(Cookie("x", "1", host: "other.test"))
+        #expect(jar.lookUp(url) == nil && jar.lookUp(url) == nil)
+        try jar.set(field: "a=1", from: url)
+        #expect(jar.lookUp(url)?.field == "a=1")
+        jar.removeAll(ofDomain: "h.test")
+        #expect(jar.lookUp(url) == nil)
+    }
+}

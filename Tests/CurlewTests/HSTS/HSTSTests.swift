@@ -133,7 +133,7 @@ struct HSTSTests {
         #expect(session.hsts?.hosts.count == (scheme == "https" && host == "site.test" ? 1 : 0))
     }
 
-    /// Anyone can send a policy over a connection whose certificate is not checked.
+    /// Any machine on the network can send a policy if the certificate is not checked.
     @Test func connectionWithoutCertificateChecksTeachesNothing() async throws {
         let insecure = try session(trust: InsecureTrust(reason: "test"))
         _ = try await insecure.data(for: Request(url("https", "site.test", "/policy")))

@@ -32,9 +32,9 @@ extension Session {
         public var redirects: RedirectPolicy
         /// Whether the session keeps nothing on a disk; false unless set.
         ///
-        /// The cookies and the hosts that require https of an ephemeral session are in memory. A session with a jar or
-        /// a store that has a file, or with `tls.keyLogFile`, is then invalid. Files that a call names are not affected:
-        /// downloads, and the bodies of uploads.
+        /// The cookies of an ephemeral session, and the hosts that require https, are in memory. A session with a jar
+        /// or a store that has a file, or with `tls.keyLogFile`, is then invalid. Files that a call names are not
+        /// affected: downloads, and the bodies of uploads.
         public var isEphemeral: Bool
         /// The policy for retries; unless set, only requests that no server can have processed are retried.
         public var retry: RetryPolicy
