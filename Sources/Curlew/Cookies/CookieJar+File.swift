@@ -22,6 +22,8 @@ extension CookieJar {
         /// The sets of cookies that the program removed; other processes may have added further members to the file.
         private(set) var removals: [(selection: Selection, at: Date, number: UInt64)] = []
         private(set) var lastNumber: UInt64 = 0
+        /// The maximum number of changes that wait for the file; beyond it, removals are forgotten.
+        private static let maximumPending = 10_000
         /// Whether a task will write the file soon.
         var isSaveScheduled = false
 
@@ -41,11 +43,14 @@ extension CookieJar {
         mutating func note(_ key: Cookie.Key, _ cookie: Cookie?, at now: Date) {
             lastNumber += 1
             pending[key] = Pending(cookie: cookie, at: now, number: lastNumber)
+            // While the file cannot be written, a server must not fill the memory with cookies that are evicted again.
+            if pending.count > Self.maximumPending { pending = pending.filter { $0.value.cookie != nil } }
         }
 
         mutating func note(_ selection: Selection, at now: Date) {
             if case .cookie(let key) = selection { return note(key, nil, at: now) }
             lastNumber += 1
+            removals.removeAll { $0.selection == selection }
             removals.append((selection, now, lastNumber))
             for (key, change) in pending where change.cookie.map(selection.contains) == true {
                 pending[key] = Pending(cookie: nil, at: now, number: lastNumber)

@@ -197,7 +197,7 @@ public final class CookieJar: Sendable {
     }
 
     /// A set of cookies that the program removes.
-    enum Selection: Sendable {
+    enum Selection: Sendable, Equatable {
         case all, session
         case domain(String)
         case cookie(Cookie.Key)

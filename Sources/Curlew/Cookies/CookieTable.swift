@@ -203,7 +203,7 @@ struct CookieTable: Sendable {
             effects += evictLeastUsed(of: insecure.isEmpty ? bucket : insecure)
         }
         guard count > limits.total else { return effects }
-        effects += removeExpired(in: all, at: now)
+        effects += removeExpired(in: entries.values.flatMap(\.self), at: now)
         while count > limits.total { effects += evictLeastUsed(of: entries.values.flatMap(\.self)) }
         return effects
     }

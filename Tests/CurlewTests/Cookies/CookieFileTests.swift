@@ -294,6 +294,20 @@ struct CookieFileTests {
         #expect(text("cookies").contains("session"))
     }
 
+    /// A server sets and ends cookies while the file cannot be written.
+    @Test func changesThatWaitForTheFileAreBounded() async throws {
+        let jar = try await jar("missing/cookies")
+        for number in 0..<10_500 { try? jar.set(field: "n\(number)=; Max-Age=0", from: "https://h.test/") }
+        try jar.set(Cookie("kept", "1", host: "h.test"))
+        for _ in 0..<100 { jar.removeSessionCookies() }
+        try jar.set(Cookie("kept", "2", host: "h.test"))
+        let file = jar.state.withLock { $0.file }
+        #expect((file?.pending.count ?? 0) <= 10_000 && file?.removals.count == 1)
+        try FileManager.default.createDirectory(atPath: folder("missing"), withIntermediateDirectories: false)
+        try await jar.save()
+        #expect(try await self.jar("missing/cookies").cookies.map(\.value) == ["2"])
+    }
+
     // MARK: Ephemeral sessions
 
     @Test func ephemeralSessionRefusesFiles() async throws {
