@@ -60,16 +60,9 @@ struct CookieInterceptor: FoldableInterceptor {
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse
     {
-        guard request.options.cookies == .jar else { return try await next(adapted(request) ?? request) }
-        do throws(NetworkError) {
-            let response = try await next(adapted(request) ?? request)
-            jar.receive(response.head, from: response.request.url)
-            return response
-        } catch {
-            // The attempt failed after its head.
-            if let head = error.response { jar.receive(head, from: head.url) }
-            throw error
-        }
+        let response = try await next(adapted(request) ?? request)
+        if request.options.cookies == .jar { jar.receive(response.head, from: response.request.url) }
+        return response
     }
 }
 
