@@ -111,6 +111,8 @@ public final class CookieJar: Sendable {
     public func set(_ cookie: Cookie) throws(Cookie.Refusal) {
         do throws(Cookie.Refusal.Reason) {
             try CookieRules.checkMade(cookie, cookie.isHostOnly ? nil : suffixes())
+            // A server would read such a text as a name and a value.
+            if cookie.name.isEmpty, cookie.value.utf8.contains(UInt8(ascii: "=")) { throw .separator }
             try store(cookie.limited(at: now()), isSecure: true)
         } catch {
             throw refuse(Cookie.Refusal(error, name: cookie.name, host: cookie.domain, domain: cookie.domain))
@@ -148,9 +150,9 @@ public final class CookieJar: Sendable {
 
     /// Stores the cookies of a response; ``changes`` reports the refused ones.
     func receive(_ head: ResponseHead, from url: String) {
-        let fields = head.fields.values(for: .setCookie)
-        guard !fields.isEmpty, let site = CookieSite(url: url) else { return }
-        for field in fields { try? receive(field, from: site) }
+        // Most heads have no such field; a look-up of one field does not parse the others.
+        guard head[.setCookie] != nil, let site = CookieSite(url: url) else { return }
+        for field in head.fields.values(for: .setCookie) { try? receive(field, from: site) }
     }
 
     private func store(_ cookie: Cookie, isSecure: Bool) throws(Cookie.Refusal.Reason) {

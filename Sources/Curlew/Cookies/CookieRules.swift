@@ -127,15 +127,13 @@ enum CookieRules {
         guard Prefix.isKept(by: cookie, hasPath: hasPath) else { throw .brokenPrefix }
     }
 
-    /// Checks a cookie that the program has made, which no parser has seen.
+    /// Checks a cookie of a program or a file, which the parser of fields has not seen.
     static func checkMade(_ cookie: Cookie, _ suffixes: PublicSuffixes?) throws(Cookie.Refusal.Reason) {
         for text in [cookie.name, cookie.value, cookie.path] {
             if text.utf8.contains(where: { $0.isControl && $0 != 0x09 }) { throw .controlCharacter }
             if text.utf8.contains(UInt8(ascii: ";")) { throw .separator }
         }
         if cookie.name.utf8.contains(UInt8(ascii: "=")) { throw .separator }
-        // Such a text would be read as a name and a value.
-        if cookie.name.isEmpty, cookie.value.utf8.contains(UInt8(ascii: "=")) { throw .separator }
         if [cookie.name, cookie.value].contains(where: { $0.first?.isSpace == true || $0.last?.isSpace == true }) {
             throw .separator
         }

@@ -30,10 +30,11 @@ struct HSTSInterceptor: FoldableInterceptor {
 
     private func note(_ head: ResponseHead, _ request: Request) {
         guard request.trust.map({ !($0 is InsecureTrust) }) ?? checksCertificates else { return }
+        // A look-up of one field does not parse the others.
+        guard let joined = head[.strictTransportSecurity] else { return }
         // Only the first field counts (RFC 6797 §8.1).
-        if let policy = head.fields.values(for: .strictTransportSecurity).first {
-            store.note(policy, from: request.url)
-        }
+        let policy = joined.contains(",") ? head.fields.values(for: .strictTransportSecurity).first : joined
+        if let policy { store.note(policy, from: request.url) }
     }
 
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws

@@ -133,7 +133,7 @@ public final class HSTSStore: Sendable {
     ///   - text: The value of the first `Strict-Transport-Security` field.
     ///   - url: The URL of the request; only https URLs count, and no addresses.
     func note(_ text: String, from url: String) {
-        guard let target = try? RequestTarget(url), target.scheme == .https, !HostName.isAddress(target.host),
+        guard let target = try? RequestTarget(url), target.scheme == .https,
             let host = HostName.key(target.host)
         else { return }
         let now = now()
