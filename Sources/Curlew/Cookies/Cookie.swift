@@ -167,8 +167,11 @@ extension Date {
         return Int64((time.timeIntervalSinceReferenceDate * 1e6).rounded()) + Self.referenceMicroseconds
     }
 
+    /// Creates a time; one that no calendar has becomes the distant past or the distant future.
     init(microseconds: Int64) {
-        self.init(timeIntervalSinceReferenceDate: Double(microseconds - Self.referenceMicroseconds) / 1e6)
+        let limits = Date.distantPast.microseconds...Date.distantFuture.microseconds
+        let limited = min(max(microseconds, limits.lowerBound), limits.upperBound)
+        self.init(timeIntervalSinceReferenceDate: Double(limited - Self.referenceMicroseconds) / 1e6)
     }
 
     /// The microseconds from 1970 to 2001.

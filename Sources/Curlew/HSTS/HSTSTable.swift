@@ -98,7 +98,7 @@ enum HSTSFile {
         let parts = text.split(separator: " ")
         guard parts.count == 2, parts[0].count == 8, let day = Int(parts[0]) else { return nil }
         let clock = parts[1].split(separator: ":").compactMap { Int($0) }
-        guard clock.count == 3,
+        guard clock.count == 3, 0..<24 ~= clock[0], 0..<60 ~= clock[1], 0...60 ~= clock[2],
             let midnight = HTTPDate.seconds(year: day / 10_000, month: day / 100 % 100, day: day % 100)
         else { return nil }
         return Date(timeIntervalSince1970: Double(midnight + Int64(clock[0] * 3600 + clock[1] * 60 + clock[2])))

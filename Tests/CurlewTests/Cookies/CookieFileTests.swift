@@ -151,6 +151,20 @@ struct CookieFileTests {
         #expect(other.cookies.map(\.name) == ["session", "until"] && other.skippedLines.map(\.line) == [2])
     }
 
+    @Test(arguments: [Int64.min, -1, 0, Int64.max], ["1e300", "-1e300", "0", "null"])
+    func impossibleTimesOfJSONAreLimited(_ created: Int64, _ expires: String) async throws {
+        let record = """
+            [{"created": \(created), "changed": \(created), "domain": "h.test", "hostOnly": true, "httpOnly": true, \
+            "name": "a", "path": "/", "secure": true, "value": "b", "expires": \(expires)}]
+            """
+        folder.write("cookies", Array(record.utf8))
+        let jar = try await jar("cookies", .json)
+        #expect(jar.skippedLines == [] && jar.cookies.count == (expires == "1e300" || expires == "null" ? 1 : 0))
+        try jar.set(Cookie("c", "d", host: "h.test"))
+        try await jar.save()
+        #expect(try await self.jar("cookies", .json).cookies.count == jar.cookies.count)
+    }
+
     @Test(arguments: CookieJar.FileFormat.allCases, ["Dear diary\nIt rained.", "{\"a\": 1}", "\u{0}\u{1}\u{2}"])
     func otherFileIsNeitherUsedNorOverwritten(_ format: CookieJar.FileFormat, _ contents: String) async throws {
         folder.write("cookies", Array(contents.utf8))

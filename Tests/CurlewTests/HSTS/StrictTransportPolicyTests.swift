@@ -71,6 +71,12 @@ struct StrictTransportPolicyTests {
         let written = String(decoding: HSTSFile.bytes(hosts), as: UTF8.self)
         #expect(written.contains("\n.example.com \"20261231 23:59:59\"\nwww.example.org \"unlimited\"\n"))
         #expect(HSTSFile.hosts(Array(written.utf8), now: now) == hosts)
+        // Found by the fuzzer: the first of these times overflowed.
+        for time in [
+            "20271231 00:999999999999900000:59", "20271231 24:00:00", "20271231 -1:00:00", "-1231231 00:00:00",
+        ] {
+            #expect(HSTSFile.hosts(Array("h.test \"\(time)\"".utf8), now: now) == nil, "\(time)")
+        }
         #expect(HSTSFile.hosts([], now: now) == [] && HSTSFile.hosts(Array("Dear diary".utf8), now: now) == nil)
     }
 }
