@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // curlew-jar is a process for tests in which several processes share one cookie file: it sets cookies and saves the
-// file after each twenty of them.
+// file after each forty of them.
 
 import Curlew
 import Glibc
@@ -21,7 +21,7 @@ struct Jar {
         let jar = try await CookieJar(file: arguments[1], format: format)
         for number in 0..<count {
             try jar.set(Cookie("c\(number)", "\(number)", host: "\(arguments[3])\(number / 100).test"))
-            if number % 20 == 19 { try await jar.save() }
+            if number % 40 == 39 { try await jar.save() }
         }
     }
 }
