@@ -23,13 +23,19 @@ extension Request {
 struct CookieInterceptor: FoldableInterceptor {
     let jar: CookieJar
     /// The session's own `Cookie` field; nil without one.
-    let common: String?
+    private let common: String?
 
     let plainInterest: ChainInterest? = ChainInterest.setCookie
     let isInnermost = true
     let noticedFields: HeadFields = []
 
     var count: ChangeCount? { jar.count }
+
+    /// - Parameter fields: The fields of the session.
+    init(jar: CookieJar, fields: HeaderFields) {
+        self.jar = jar
+        common = fields.cookie
+    }
 
     func interest(in request: Request) -> ChainInterest? {
         request.options.cookies == .jar ? ChainInterest.setCookie : ChainInterest()
@@ -40,7 +46,7 @@ struct CookieInterceptor: FoldableInterceptor {
             return nil
         }
         var adapted = request
-        let given = request.fields[.cookie] ?? (request.withheld.contains(.cookie) ? nil : common)
+        let given = request.fields.cookie ?? (request.withheld.contains(.cookie) ? nil : common)
         adapted.fields[.cookie] = given.map { Self.merged($0, found.cookies) } ?? field
         return adapted
     }
@@ -63,6 +69,13 @@ struct CookieInterceptor: FoldableInterceptor {
         let response = try await next(adapted(request) ?? request)
         if request.options.cookies == .jar { jar.receive(response.head, from: response.request.url) }
         return response
+    }
+}
+
+extension HeaderFields {
+    /// The `Cookie` fields as one; unlike other fields, they are joined by a semicolon (RFC 6265bis §5.8.3).
+    fileprivate var cookie: String? {
+        contains(.cookie) ? values(for: .cookie).joined(separator: "; ") : nil
     }
 }
 

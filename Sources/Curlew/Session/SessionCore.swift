@@ -55,7 +55,7 @@ final class SessionCore: Sendable {
         (self.cookies, self.hsts) = (cookies, hsts)
         self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.taskClock)
         let upgrading = hsts.map { HSTSInterceptor(store: $0, checksCertificates: !(trust is InsecureTrust)) }
-        let storing = cookies.map { CookieInterceptor(jar: $0, common: configuration.fields[.cookie]) }
+        let storing = cookies.map { CookieInterceptor(jar: $0, fields: configuration.fields) }
         // The order is the nesting.
         var links: [any FoldableInterceptor] = [
             self.retry, RedirectInterceptor(policy: configuration.redirects, hsts: hsts),
