@@ -126,8 +126,11 @@ extension Cookie {
         }
 
         func hash(into hasher: inout Hasher) {
-            hasher.combine(name)
-            hasher.combine(path)
+            hasher.combine(isHostOnly)
+            for text in [name, domain, path] {
+                for byte in text.utf8 { hasher.combine(byte) }
+                hasher.combine(0xFF as UInt8)
+            }
         }
     }
 

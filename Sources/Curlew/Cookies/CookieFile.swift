@@ -95,6 +95,8 @@ struct CookieFile: Sendable {
         } catch {
             return skip(line, "is not a valid cookie (\(error.rawValue))")
         }
+        // A change in the future, by a clock that was wrong, must not win over all later changes.
+        let changed = changed.map { $0 > now ? .distantPast : $0 }
         if !cookie.isExpired(at: now) { records.append(Record(cookie: cookie.limited(at: now), changed: changed)) }
     }
 
@@ -129,6 +131,7 @@ struct CookieFile: Sendable {
     private mutating func readJSON(_ bytes: [UInt8], _ now: Date) throws(NotACookieFile) {
         let decoder = JSONDecoder()
         var damaged: [Int] = []
+        var isKnown = false
         for (number, line) in Self.lines(of: bytes) {
             let line = line.trimmingPrefix { $0.isLinearSpace }
             if line.isEmpty || line.elementsEqual("[".utf8) || line.elementsEqual("]".utf8) { continue }
@@ -137,10 +140,11 @@ struct CookieFile: Sendable {
                 damaged.append(number)
                 continue
             }
+            isKnown = true
             add(record.cookie(now), changed: record.changedDate, line: number, now)
         }
         if damaged.isEmpty { return }
-        if !records.isEmpty || !skipped.isEmpty {
+        if isKnown {
             for number in damaged { skip(number, "is not a JSON object of a cookie") }
             return
         }

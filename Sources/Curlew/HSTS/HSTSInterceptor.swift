@@ -46,6 +46,7 @@ struct HSTSInterceptor: FoldableInterceptor {
         }
         var upgraded = request
         upgraded.url = url
+        if let error = context.certificateError(for: upgraded) { throw error }
         context.announce(.redirects(to: upgraded, by: .temporaryRedirect))
         var response = try await send(upgraded, context, next)
         let head = ResponseHead(

@@ -47,9 +47,25 @@ public final class HSTSStore: Sendable {
         /// The changes that are not in the file yet, nil for a removed host; empty for a store in memory.
         var pending: [String: Host?] = [:]
         var removesAll = false
+        /// The number of the latest change; a save forgets the changes up to the number that it has seen.
+        var lastNumber: UInt64 = 0
+        /// The numbers of the changes in `pending`, and of the latest removal of all hosts.
+        var numbers: [String: UInt64] = [:]
+        var removalNumber: UInt64 = 0
         var isSaveScheduled = false
         /// The latest policy, which most responses of a host repeat.
         var latest: (host: String, text: String, noted: Date)?
+
+        mutating func note(_ name: String, _ host: Host?) {
+            lastNumber += 1
+            pending[name] = .some(host)
+            numbers[name] = lastNumber
+        }
+
+        mutating func forget(_ name: String) {
+            pending[name] = nil
+            numbers[name] = nil
+        }
     }
 
     private let state = Lock(State())
@@ -100,7 +116,7 @@ public final class HSTSStore: Sendable {
         let now = now()
         change { state in
             state.table.set(host, at: now)
-            state.pending[host.name] = .some(host)
+            state.note(host.name, host)
         }
     }
 
@@ -113,7 +129,7 @@ public final class HSTSStore: Sendable {
         var hadHost = false
         change { state in
             hadHost = state.table.remove(key)
-            state.pending[key] = .some(nil)
+            state.note(key, nil)
         }
         return hadHost
     }
@@ -122,8 +138,9 @@ public final class HSTSStore: Sendable {
     public func removeAll() {
         change { state in
             state.table.removeAll()
-            state.pending = [:]
-            state.removesAll = true
+            (state.pending, state.numbers, state.removesAll) = ([:], [:], true)
+            state.lastNumber += 1
+            state.removalNumber = state.lastNumber
         }
     }
 
@@ -142,22 +159,24 @@ public final class HSTSStore: Sendable {
             return now.timeIntervalSince(latest.noted) < Self.repeatInterval
         }
         guard !isRepeated, let policy = StrictTransportPolicy(text) else { return }
-        if policy.maxAge == 0 {
-            remove(host)
-        } else {
-            let expires = now.addingTimeInterval(Double(policy.maxAge))
-            set(Host(host, includesSubdomains: policy.includesSubdomains, expires: expires))
+        let expires = now.addingTimeInterval(Double(policy.maxAge))
+        let known = Host(host, includesSubdomains: policy.includesSubdomains, expires: expires)
+        change(noting: (host, text, now)) { state in
+            if policy.maxAge == 0 { state.table.remove(host) } else { state.table.set(known, at: now) }
+            state.note(host, policy.maxAge == 0 ? nil : known)
         }
-        state.withLock { $0.latest = (host, text, now) }
     }
 
-    private func change(_ body: (inout State) -> Void) {
+    /// - Parameter latest: The policy that the change stores; nil for a change by the program.
+    private func change(
+        noting latest: (host: String, text: String, noted: Date)? = nil, _ body: (inout State) -> Void
+    ) {
         let mustSave = state.withLock { state in
             body(&state)
-            state.latest = nil
+            state.latest = latest
             count.change(to: state.table.count)
             guard sharedFile != nil else {
-                (state.pending, state.removesAll) = ([:], false)
+                (state.pending, state.numbers, state.removesAll) = ([:], [:], false)
                 return false
             }
             defer { state.isSaveScheduled = true }
@@ -228,7 +247,7 @@ public final class HSTSStore: Sendable {
     ///
     /// - Returns: False for a file with other contents, which stays unchanged.
     private func synchroniseNow(_ file: SharedFile, writes: Bool) throws(DiskFailure) -> Bool {
-        let (changes, removesAll) = state.withLock { ($0.pending, $0.removesAll) }
+        let (changes, removesAll, number) = state.withLock { ($0.pending, $0.removesAll, $0.lastNumber) }
         let now = now()
         var found: [Host]?
         if writes, !changes.isEmpty || removesAll {
@@ -246,12 +265,13 @@ public final class HSTSStore: Sendable {
         state.withLock { state in
             // Changes that were made in the meantime stay.
             if writes {
-                for (name, host) in changes where state.pending[name] == .some(host) { state.pending[name] = nil }
-                state.removesAll = state.removesAll && !removesAll
+                for name in changes.keys where state.numbers[name] ?? 0 <= number { state.forget(name) }
+                if state.removalNumber <= number { state.removesAll = false }
             }
             var table = HSTSTable(state.removesAll ? [] : found)
             table.apply(state.pending, at: now)
             state.table = table
+            state.latest = nil
             count.change(to: state.table.count)
         }
         return true

@@ -151,6 +151,35 @@ struct CookieFileTests {
         #expect(other.cookies.map(\.name) == ["session", "until"] && other.skippedLines.map(\.line) == [2])
     }
 
+    /// Another process had a clock that was fast.
+    @Test func changeInTheFutureDoesNotWinForever() async throws {
+        let future = Date(timeIntervalSinceNow: 100_000).microseconds
+        let record = """
+            [{"changed": \(future), "domain": "h.test", "hostOnly": true, "httpOnly": true, "name": "a", "path": "/", \
+            "secure": true, "value": "old"}]
+            """
+        folder.write("cookies", Array(record.utf8))
+        let jar = try await jar("cookies", .json)
+        try jar.set(Cookie("a", "new", host: "h.test"))
+        try await jar.save()
+        #expect(jar.cookies.map(\.value) == ["new"])
+        jar.removeAll()
+        try await jar.save()
+        #expect(try await self.jar("cookies", .json).cookies == [])
+    }
+
+    @Test func fileWithoutValidCookiesIsStillACookieFile() async throws {
+        let jar = try await jar("cookies", .json)
+        try jar.set(Cookie("a", "b", host: "h.test", expires: Date(timeIntervalSinceNow: 1000)))
+        try await jar.save()
+        let expires = "\"expires\":1"
+        var lines = text("cookies").split(separator: "\n").map(String.init)
+        lines[1] = lines[1].replacing(/"expires":[0-9.]+/, with: expires) + ","
+        folder.write("cookies", Array((lines[..<2] + ["{\"name\":", "]"]).joined(separator: "\n").utf8))
+        let read = try await self.jar("cookies", .json)
+        #expect(read.cookies == [] && read.skippedLines.map(\.line) == [3])
+    }
+
     @Test(arguments: [Int64.min, -1, 0, Int64.max], ["1e300", "-1e300", "0", "null"])
     func impossibleTimesOfJSONAreLimited(_ created: Int64, _ expires: String) async throws {
         let record = """
