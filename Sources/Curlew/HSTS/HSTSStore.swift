@@ -151,7 +151,7 @@ public final class HSTSStore: Sendable {
     ///   - url: The URL of the request; only https URLs count, and no addresses.
     func note(_ text: String, from url: String) {
         guard let target = try? RequestTarget(url), target.scheme == .https,
-            let host = HostName.key(target.host)
+            let host = HostName.key(target.host), !HostName.isAddress(host)
         else { return }
         let now = now()
         let isRepeated = state.withLock { state in
