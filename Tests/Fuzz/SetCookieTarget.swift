@@ -54,7 +54,7 @@ private func examineDate(_ text: String) {
 
 private func examinePolicy(_ text: String) {
     let store = HSTSStore(nil)
-    store.note(text, from: "https://example.com/")
+    store.receive(text, from: "https://example.com/")
     guard let policy = StrictTransportPolicy(text) else {
         demand(store.hosts.isEmpty, "an invalid policy is stored")
         return

@@ -6,16 +6,19 @@ internal import CurlewSupport
 
 /// Sends http requests to known hosts as https requests, and stores the policies of responses (RFC 6797 §8).
 ///
-/// It is inside the redirects, so it sees every hop. The history of the response has the change as a redirect with the
-/// status 307 that no server has sent.
+/// A chain has two of them. The outer one is inside the redirects, so it changes every hop before authenticators see
+/// it. The innermost one checks what interceptors of attempts send, and sees each response and certificate error. The
+/// history shows a change to https as a redirect with status 307, which no server has sent.
 struct HSTSInterceptor: FoldableInterceptor {
     let store: HSTSStore
-    /// Whether the session's own evaluator checks certificates; without checks, any machine could send a policy.
-    let checksCertificates: Bool
+    /// The session's own evaluator.
+    let trust: any TrustEvaluator
+    let isInnermost: Bool
 
     let plainInterest: ChainInterest? = ChainInterest()
+
     // A policy is stored without the chain: many servers send one in every response.
-    let noticedFields: HeadFields = .strictTransportSecurity
+    var noticedFields: HeadFields { isInnermost ? .strictTransportSecurity : [] }
 
     var count: ChangeCount? { store.count }
 
@@ -24,17 +27,20 @@ struct HSTSInterceptor: FoldableInterceptor {
     func mustRun(for request: Request) -> Bool { store.upgraded(request.url) != nil }
 
     func didBypass(_ request: Request, _ head: RawHead) {
-        guard head.fields.contains(.strictTransportSecurity) else { return }
-        note(ResponseHead(head, url: request.url), request)
+        guard isInnermost, head.fields.contains(.strictTransportSecurity) else { return }
+        learn(from: ResponseHead(head, url: request.url), to: request)
     }
 
-    private func note(_ head: ResponseHead, _ request: Request) {
-        guard request.trust.map({ !($0 is InsecureTrust) }) ?? checksCertificates else { return }
+    private func learn(from head: ResponseHead, to request: Request) {
         // A look-up of one field does not parse the others.
         guard let joined = head[.strictTransportSecurity] else { return }
         // Only the first field counts (RFC 6797 §8.1).
         let policy = joined.contains(",") ? head.fields.values(for: .strictTransportSecurity).first : joined
-        if let policy { store.note(policy, from: request.url) }
+        guard let policy else { return }
+        // Without a check of the certificate, any machine on the network could send a policy.
+        store.receive(policy, from: request.url) { host in
+            (request.trust ?? trust).isKnownToCheckIdentity(of: host)
+        }
     }
 
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
@@ -46,9 +52,12 @@ struct HSTSInterceptor: FoldableInterceptor {
         }
         var upgraded = request
         upgraded.url = url
-        if let error = context.certificateError(for: upgraded) { throw error }
+        if let error = context.certificateError(for: upgraded) { throw Self.explained(error) }
         context.announce(.redirects(to: upgraded, by: .temporaryRedirect))
-        var response = try await send(upgraded, context, next)
+        var response: IncomingResponse
+        do throws(NetworkError) { response = try await send(upgraded, context, next) } catch {
+            throw error.isCancellation ? error : Self.explained(error)
+        }
         let head = ResponseHead(
             status: .temporaryRedirect, fields: [.location: url, "Non-Authoritative-Reason": "HSTS"], url: request.url)
         let hop = ResponseHead.RedirectHop(method: request.method, url: request.url, head: head)
@@ -56,15 +65,21 @@ struct HSTSInterceptor: FoldableInterceptor {
         return response
     }
 
+    /// Returns the error of an https request with the reason why it was not sent as http.
+    private static func explained(_ error: NetworkError) -> NetworkError {
+        error.adding(hint: "An http request became https, because its host requires it (HSTS).")
+    }
+
     /// Sends a request; after a certificate error of a known host, the transfer sends no more requests to that host
     /// (RFC 6797 §8.4).
     private func send(
         _ request: Request, _ context: Interception.Context, _ next: Interception.Next
     ) async throws(NetworkError) -> IncomingResponse {
+        guard isInnermost else { return try await next(request) }
         if let error = context.certificateError(for: request) { throw error }
         do throws(NetworkError) {
             let response = try await next(request)
-            note(response.head, response.request)
+            learn(from: response.head, to: response.request)
             return response
         } catch {
             if error.kind == .untrusted, let target = try? request.target(), store.isKnown(target.host) {
@@ -76,8 +91,8 @@ struct HSTSInterceptor: FoldableInterceptor {
 }
 
 extension RequestTarget {
-    /// Whether this is the https URL of an http URL with the same host, path aside, and the port that HSTS gives it
-    /// (RFC 6797 §8.3).
+    /// Whether this is the https form of an http URL: the same host, and the port that HSTS gives it (RFC 6797 §8.3);
+    /// paths are not compared.
     func isUpgrade(of other: RequestTarget) -> Bool {
         scheme == .https && other.scheme == .http && host == other.host
             && port == (other.port == 80 ? 443 : other.port)

@@ -53,8 +53,14 @@ public final class HSTSStore: Sendable {
         var numbers: [String: UInt64] = [:]
         var removalNumber: UInt64 = 0
         var isSaveScheduled = false
-        /// The latest policy, which most responses of a host repeat.
-        var latest: (host: String, text: String, noted: Date)?
+
+        /// Whether the table has a policy already, except for a difference of less than a minute: most responses of a
+        /// host repeat it.
+        func isCurrent(_ new: Host?, of name: String) -> Bool {
+            guard let new, let known = table[name] else { return new == nil && table[name] == nil }
+            return known.includesSubdomains == new.includesSubdomains
+                && abs(known.expires.timeIntervalSince(new.expires)) < HSTSStore.repeatInterval
+        }
 
         mutating func note(_ name: String, _ host: Host?) {
             lastNumber += 1
@@ -72,7 +78,7 @@ public final class HSTSStore: Sendable {
     let count = ChangeCount()
     private let sharedFile: SharedFile?
     private let now: @Sendable () -> Date
-    /// The time after which a repeated policy is noted again, to extend it.
+    /// The time after which a repeated policy extends the stored one.
     private static let repeatInterval: TimeInterval = 60
     private static let saveDelay = Duration.seconds(1)
 
@@ -148,32 +154,30 @@ public final class HSTSStore: Sendable {
     ///
     /// - Parameters:
     ///   - text: The value of the first `Strict-Transport-Security` field.
-    ///   - url: The URL of the request; only https URLs count, and no addresses.
-    func note(_ text: String, from url: String) {
+    ///   - url: The URL of the request; http URLs and IP addresses are ignored.
+    ///   - isAuthentic: Whether the server has proved to be a host; called only if the policy would change the store.
+    func receive(_ text: String, from url: String, isAuthentic: (String) -> Bool = { _ in true }) {
         guard let target = try? RequestTarget(url), target.scheme == .https,
-            let host = HostName.key(target.host), !HostName.isAddress(host)
+            let host = HostName.key(target.host), !HostName.isAddress(host), let policy = StrictTransportPolicy(text)
         else { return }
         let now = now()
-        let isRepeated = state.withLock { state in
-            guard let latest = state.latest, latest.host == host, latest.text == text else { return false }
-            return now.timeIntervalSince(latest.noted) < Self.repeatInterval
+        let new: Host?
+        if policy.maxAge == 0 {
+            new = nil
+        } else {
+            let expires = now.addingTimeInterval(Double(policy.maxAge))
+            new = Host(host, includesSubdomains: policy.includesSubdomains, expires: expires)
         }
-        guard !isRepeated, let policy = StrictTransportPolicy(text) else { return }
-        let expires = now.addingTimeInterval(Double(policy.maxAge))
-        let known = Host(host, includesSubdomains: policy.includesSubdomains, expires: expires)
-        change(noting: (host, text, now)) { state in
-            if policy.maxAge == 0 { state.table.remove(host) } else { state.table.set(known, at: now) }
-            state.note(host, policy.maxAge == 0 ? nil : known)
+        guard !state.withLock({ $0.isCurrent(new, of: host) }), isAuthentic(host) else { return }
+        change { state in
+            if let new { state.table.set(new, at: now) } else { state.table.remove(host) }
+            state.note(host, new)
         }
     }
 
-    /// - Parameter latest: The policy that the change stores; nil for a change by the program.
-    private func change(
-        noting latest: (host: String, text: String, noted: Date)? = nil, _ body: (inout State) -> Void
-    ) {
+    private func change(_ body: (inout State) -> Void) {
         let mustSave = state.withLock { state in
             body(&state)
-            state.latest = latest
             count.change(to: state.table.count)
             guard sharedFile != nil else {
                 (state.pending, state.numbers, state.removesAll) = ([:], [:], false)
@@ -271,7 +275,6 @@ public final class HSTSStore: Sendable {
             var table = HSTSTable(state.removesAll ? [] : found)
             table.apply(state.pending, at: now)
             state.table = table
-            state.latest = nil
             count.change(to: state.table.count)
         }
         return true

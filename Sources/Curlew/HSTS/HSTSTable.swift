@@ -10,7 +10,10 @@ struct HSTSTable: Sendable {
 
     private var entries: [String: HSTSStore.Host] = [:]
 
-    init(_ hosts: some Sequence<HSTSStore.Host> = []) { for host in hosts { entries[host.name] = host } }
+    /// Creates a table; of too many hosts, those that expire last are kept.
+    init(_ hosts: some Sequence<HSTSStore.Host> = []) {
+        for host in hosts.sorted(by: { $0.expires > $1.expires }).prefix(Self.maximum) { entries[host.name] = host }
+    }
 
     var count: Int { entries.count }
 
@@ -59,28 +62,29 @@ struct HSTSTable: Sendable {
 /// expiry as "YYYYMMDD HH:MM:SS" in quotation marks.
 enum HSTSFile {
     private static let comment = "# Hosts that require https. Written by Curlew in the format of curl."
+    /// The start of the file that curl writes.
+    private static let commentOfCurl = "# Your HSTS cache."
 
     /// Parses a file; invalid lines and hosts that have expired are left out.
     ///
-    /// - Returns: The hosts; nil for contents without any valid line that are not empty.
+    /// - Returns: The hosts; nil for contents that are not empty and have neither a valid line nor the first comment of
+    ///   Curlew or curl, since that is another file.
     static func hosts(_ bytes: [UInt8], now: Date) -> [HSTSStore.Host]? {
         var hosts: [HSTSStore.Host] = []
-        var isKnown = false
-        var isDamaged = false
+        var isRecognised = false
+        var isEmpty = true
         for line in String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline) {
-            if line.hasPrefix("#") {
-                isKnown = isKnown || line.contains("HSTS") || line == comment
-                continue
-            }
             if line.allSatisfy(\.isWhitespace) { continue }
-            guard let host = host(line) else {
-                isDamaged = true
+            isEmpty = false
+            if line.hasPrefix("#") {
+                isRecognised = isRecognised || line == comment || line.hasPrefix(commentOfCurl)
                 continue
             }
-            isKnown = true
+            guard let host = host(line) else { continue }
+            isRecognised = true
             if host.expires > now { hosts.append(host) }
         }
-        return isKnown || !isDamaged ? hosts : nil
+        return isRecognised || isEmpty ? hosts : nil
     }
 
     private static func host(_ line: Substring) -> HSTSStore.Host? {

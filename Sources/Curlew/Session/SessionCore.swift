@@ -54,14 +54,14 @@ final class SessionCore: Sendable {
         self.downloads = downloads
         (self.cookies, self.hsts) = (cookies, hsts)
         self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.taskClock)
-        let upgrading = hsts.map { HSTSInterceptor(store: $0, checksCertificates: !(trust is InsecureTrust)) }
         let storing = cookies.map { CookieInterceptor(jar: $0, fields: configuration.fields) }
         // The order is the nesting.
         var links: [any FoldableInterceptor] = [
             self.retry, RedirectInterceptor(policy: configuration.redirects, hsts: hsts),
         ]
-        if let upgrading { links.append(upgrading) }
+        if let hsts { links.append(HSTSInterceptor(store: hsts, trust: trust, isInnermost: false)) }
         links += builtIns
+        if let hsts { links.append(HSTSInterceptor(store: hsts, trust: trust, isInnermost: true)) }
         if let storing { links.append(storing) }
         self.builtIns = Chain(links)
         defaultChain = interceptors.isEmpty ? self.builtIns : Chain(interceptors, around: self.builtIns)

@@ -135,17 +135,32 @@ struct HSTSTests {
 
     /// Any machine on the network can send a policy if the certificate is not checked.
     @Test func connectionWithoutCertificateChecksTeachesNothing() async throws {
-        let insecure = try session(trust: InsecureTrust(reason: "test"))
-        _ = try await insecure.data(for: Request(url("https", "site.test", "/policy")))
-        #expect(insecure.hsts?.hosts == [])
-        let session = try session()
-        var request = Request(url("https", "site.test", "/policy"))
-        request.trust = InsecureTrust(reason: "test")
-        _ = try await session.data(for: request)
-        #expect(session.hsts?.hosts == [])
-        request.trust = nil
-        _ = try await session.data(for: request)
-        #expect(session.hsts?.hosts.count == 1)
+        let insecure = InsecureTrust(reason: "test")
+        let roots = try CustomRoots([Certificate(pem: authority.certificatePEM)])
+        let careless: [any TrustEvaluator] = [
+            insecure, AnyTrust(roots, insecure), try HostTrust(["site.test": insecure], otherwise: SystemTrust()),
+            try SecurityPolicyTrust(allowInvalidCertificates: true, validatesDomainName: false),
+            CustomTrust(id: "all") { _ in }, ChainTrust(insecure, rules: []), AllTrust(insecure),
+        ]
+        for trust in careless {
+            let session = try session(trust: trust)
+            _ = try await session.data(for: Request(url("https", "site.test", "/policy")))
+            #expect(session.hsts?.hosts == [], "\(type(of: trust))")
+        }
+        let careful: [any TrustEvaluator] = [
+            roots, AnyTrust(roots, SystemTrust()), AllTrust(insecure, roots), ChainTrust(roots, rules: []),
+            try HostTrust(["site.test": roots], otherwise: insecure),
+        ]
+        for trust in careful {
+            let session = try session(trust: trust)
+            var request = Request(url("https", "site.test", "/policy"))
+            request.trust = insecure
+            _ = try await session.data(for: request)
+            #expect(session.hsts?.hosts == [])
+            request.trust = nil
+            _ = try await session.data(for: request)
+            #expect(session.hsts?.hosts.count == 1, "\(type(of: trust))")
+        }
     }
 
     @Test func maxAgeZeroEndsThePolicy() async throws {
@@ -179,15 +194,20 @@ struct HSTSTests {
     @Test func repeatedPolicyIsExtended() throws {
         let time = TestTime(Date(timeIntervalSince1970: 1_767_225_600))
         let store = HSTSStore(nil, now: { time.now })
-        store.note("max-age=100", from: "https://h.test/")
+        store.receive("max-age=100", from: "https://h.test/")
         let changes = store.count.changes
-        store.note("max-age=100", from: "https://h.test/other")
+        store.receive("max-age=100", from: "https://h.test/other")
         #expect(store.count.changes == changes)
         time.advance(by: 61)
-        store.note("max-age=100", from: "https://h.test/")
+        store.receive("max-age=100", from: "https://h.test/")
         #expect(store.hosts.map(\.expires) == [time.now + 100])
-        store.note("max-age=0", from: "https://h.test/")
-        store.note("max-age=100", from: "https://h.test/")
+        // Hosts that alternate do not count as changes.
+        store.receive("max-age=100", from: "https://other.test/")
+        let alternating = store.count.changes
+        for host in ["h.test", "other.test"] { store.receive("max-age=100", from: "https://\(host)/") }
+        #expect(store.count.changes == alternating)
+        store.receive("max-age=0", from: "https://h.test/")
+        store.receive("max-age=100", from: "https://h.test/")
         #expect(store.isKnown("H.TEST"))
         time.advance(by: 100)
         #expect(!store.isKnown("h.test") && store.upgraded("http://h.test/") == nil)
@@ -210,6 +230,8 @@ struct HSTSTests {
     // MARK: Errors and credentials
 
     private struct Stubborn: Interceptor {
+        let scope: Interception.Scope
+
         func intercept(
             _ request: Request, context: Interception.Context, next: Interception.Next
         ) async throws -> IncomingResponse {
@@ -223,15 +245,28 @@ struct HSTSTests {
     }
 
     /// A certificate error of a known host is final for the transfer (RFC 6797 §8.4, §12.1).
-    @Test func certificateErrorOfAKnownHostIsFinal() async throws {
-        let session = try session([Stubborn()], trust: SystemTrust())
+    @Test(arguments: Interception.Scope.allCases)
+    func certificateErrorOfAKnownHostIsFinal(_ scope: Interception.Scope) async throws {
+        let session = try session([Stubborn(scope: scope)], trust: SystemTrust())
         #expect(try await session.data(for: Request(url("https"))).1.status == .ok)
         session.hsts?.set(HSTSStore.Host("site.test"))
         for scheme in ["https", "http"] {
             let error = try await networkError { _ = try await session.data(for: Request(url(scheme))) }
             #expect(error.kind == .untrusted)
+            #expect((error.hint?.contains("HSTS") == true) == (scheme == "http"))
         }
         #expect(server.requestCount == 1)
+    }
+
+    /// An interceptor of attempts is inside the first change to https.
+    @Test func requestOfAnAttemptInterceptorIsSentOverTLS() async throws {
+        let plain = url("http")
+        let session = try session([
+            .intercept(scope: .attempt) { _, _, next in try await next(Request(plain)) }
+        ])
+        session.hsts?.set(HSTSStore.Host("site.test"))
+        let head = try await session.data(for: Request(url("https", "a.site.test"))).1
+        #expect(head.url == url("https") && head.history.map(\.head.status.code) == [307])
     }
 
     @Test func authenticatorsKeepTheirOrigin() async throws {

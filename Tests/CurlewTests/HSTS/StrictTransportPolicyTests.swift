@@ -77,6 +77,9 @@ struct StrictTransportPolicyTests {
         ] {
             #expect(HSTSFile.hosts(Array("h.test \"\(time)\"".utf8), now: now) == nil, "\(time)")
         }
+        for other in ["# HSTS of our nginx", "# a comment", "[1,2]"] {
+            #expect(HSTSFile.hosts(Array(other.utf8), now: now) == nil)
+        }
         #expect(HSTSFile.hosts([], now: now) == [] && HSTSFile.hosts(Array("Dear diary".utf8), now: now) == nil)
     }
 }
