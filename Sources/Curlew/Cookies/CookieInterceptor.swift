@@ -18,12 +18,12 @@ extension Request {
 
 /// Adds the cookies of a jar to each request, and stores the cookies of each response.
 ///
-/// It is the innermost interceptor, so it also sees the responses of challenges, and no other interceptor sees its
-/// cookies in the requests that it passes on.
+/// It is the innermost interceptor, so it also sees the responses of challenges, and the other interceptors see requests
+/// without the jar's cookies.
 struct CookieInterceptor: FoldableInterceptor {
     let jar: CookieJar
-    /// The session's own `Cookie` field; nil without one.
-    private let common: String?
+    /// The `Cookie` field of the session's configuration; nil without one.
+    private let configured: String?
 
     let plainInterest: ChainInterest? = ChainInterest.setCookie
     let isInnermost = true
@@ -34,7 +34,7 @@ struct CookieInterceptor: FoldableInterceptor {
     /// - Parameter fields: The fields of the session.
     init(jar: CookieJar, fields: HeaderFields) {
         self.jar = jar
-        common = fields.cookie
+        configured = fields.cookie
     }
 
     func interest(in request: Request) -> ChainInterest? {
@@ -46,26 +46,29 @@ struct CookieInterceptor: FoldableInterceptor {
             return nil
         }
         var adapted = request
-        let given = request.fields.cookie ?? (request.withheld.contains(.cookie) ? nil : common)
+        let given = request.fields.cookie ?? (request.withheld.contains(.cookie) ? nil : configured)
         adapted.fields[.cookie] = given.map { Self.merged($0, found.cookies) } ?? field
         return adapted
     }
 
     /// Returns a field with the caller's cookies and those cookies of the jar that have other names.
     static func merged(_ given: String, _ cookies: [Cookie]) -> String {
+        // Bytes are compared: for Swift, strings of different bytes can be equal.
         let names = Set(
             given.utf8.split(separator: UInt8(ascii: ";")).map { pair in
                 let name = pair.prefix { $0 != UInt8(ascii: "=") }
                 // A pair without "=" is a cookie without a name.
-                return name.count == pair.count ? "" : String(Substring(name.drop { $0.isLinearSpace }))
+                return name.count == pair.count ? [] : Array(name.drop { $0.isLinearSpace })
             })
-        let added = cookies.filter { !names.contains($0.name) }.map(\.pair)
-        return ([given] + added).joined(separator: "; ")
+        let added = cookies.filter { !names.contains(Array($0.name.utf8)) }.map(\.pair)
+        return (given.isEmpty ? added : [given] + added).joined(separator: "; ")
     }
 
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse
     {
+        // An interceptor may have made a new request, to which redirects must not give the session's field.
+        let request = context.withholding(request)
         let response = try await next(adapted(request) ?? request)
         if request.options.cookies == .jar { jar.receive(response.head, from: response.request.url) }
         return response

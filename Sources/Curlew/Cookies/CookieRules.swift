@@ -140,7 +140,9 @@ enum CookieRules {
         guard domainKey(cookie.domain) == cookie.domain else { throw .invalidDomain }
         guard cookie.path.utf8.first == UInt8(ascii: "/") else { throw .invalidPath }
         if !cookie.isHostOnly, HostName.isAddress(cookie.domain) { throw .invalidDomain }
-        if !cookie.isHostOnly, suffixes?.separatesOwners(cookie.domain) == true { throw .publicSuffix }
+        // Without the list, only top-level domains are known to be public suffixes.
+        let isSuffix = suffixes?.separatesOwners(cookie.domain) ?? !cookie.domain.utf8.contains(UInt8(ascii: "."))
+        if !cookie.isHostOnly, isSuffix { throw .publicSuffix }
         try check(cookie, hasPath: true)
     }
 

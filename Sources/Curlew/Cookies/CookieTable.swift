@@ -45,12 +45,6 @@ struct CookieTable: Sendable {
 
     func entry(_ key: Cookie.Key) -> Entry? { entries[key.domain]?.first { $0.cookie.key == key } }
 
-    /// Whether there is a cookie for a host or for a domain above it; expired cookies count.
-    func hasCookies(forHost host: String) -> Bool {
-        if count == 0 { return false }
-        return Self.domains(of: host).contains { entries[$0] != nil }
-    }
-
     /// The cookies for a request (RFC 6265bis §5.8.3), in the order of sending: longer paths first, then older cookies.
     ///
     /// - Returns: The cookies, and the earliest time at which one of them expires.
@@ -104,22 +98,24 @@ struct CookieTable: Sendable {
     /// Stores a cookie that the rules have accepted.
     ///
     /// - Parameters:
-    ///   - cookie: The cookie; it keeps the creation time of the cookie that it replaces. One that has expired only
-    ///     removes that cookie.
+    ///   - cookie: The cookie; it keeps the creation time of the cookie that it replaces. An expired cookie only removes
+    ///     the cookie that it would replace.
     ///   - isSecure: Whether the origin may replace and hide secure cookies.
     ///   - now: The present time.
-    /// - Returns: The effects, of which the first one is that of the cookie itself.
+    /// - Returns: The effects: the end of an old cookie and the storage of the new one, then the evicted cookies.
     /// - Throws: `hidesSecureCookie`; then nothing has changed.
     mutating func store(
         _ cookie: Cookie, isSecure: Bool, at now: Date
     ) throws(Cookie.Refusal.Reason) -> [Effect] {
-        if !isSecure, hidesSecureCookie(cookie) { throw .hidesSecureCookie }
+        if !isSecure, hidesSecureCookie(cookie, at: now) { throw .hidesSecureCookie }
         lastStep += 1
         var effects: [Effect] = []
-        let old = remove(cookie.key)
-        if cookie.isExpired(at: now) {
-            if let old { effects.append(.removed(old.cookie, .expired)) }
-        } else {
+        var old = remove(cookie.key)
+        if let ended = old, cookie.isExpired(at: now) || ended.cookie.isExpired(at: now) {
+            effects.append(.removed(ended.cookie, .expired))
+            old = nil
+        }
+        if !cookie.isExpired(at: now) {
             let stored = old.map { cookie.with(created: $0.cookie.created) } ?? cookie
             insert(Entry(cookie: stored, order: old?.order ?? lastStep, used: lastStep, changed: now))
             effects.append(.stored(stored, replaced: old?.cookie))
@@ -159,14 +155,14 @@ struct CookieTable: Sendable {
     }
 
     /// Whether a cookie without TLS would be sent instead of a secure one (RFC 6265bis §5.7, step 16).
-    private func hidesSecureCookie(_ cookie: Cookie) -> Bool {
+    private func hidesSecureCookie(_ cookie: Cookie, at now: Date) -> Bool {
         entries.contains { domain, entries in
             guard
                 CookieRules.matches(host: domain, domain: cookie.domain)
                     || CookieRules.matches(host: cookie.domain, domain: domain)
             else { return false }
             return entries.contains { entry in
-                entry.cookie.name == cookie.name && entry.cookie.isSecure
+                entry.cookie.name == cookie.name && entry.cookie.isSecure && !entry.cookie.isExpired(at: now)
                     && CookieRules.matches(path: cookie.path, cookiePath: entry.cookie.path)
             }
         }

@@ -111,6 +111,9 @@ extension Interception {
         /// to it is sent; nil without such an error.
         func certificateError(for request: Request) -> NetworkError? { run.certificateError(for: request) }
 
+        /// Returns a request that omits the fields that redirects to other origins have removed.
+        func withholding(_ request: Request) -> Request { run.withholding(request) }
+
         /// Keeps a certificate error that no later attempt of the transfer may override.
         func keepCertificateError(_ error: NetworkError, of host: String) { run.keepCertificateError(error, of: host) }
 

@@ -186,14 +186,10 @@ extension TransferRun {
             throw .overdue(request, after: total)
         }
         if isCancelled || Task.isCancelled { throw .cancelled(phase, request) }
-        let (number, withheld, previous) = state.withLock {
-            ($0.machine.reserveOrdinal(), $0.withheld, $0.machine.latest)
-        }
+        let (number, previous) = state.withLock { ($0.machine.reserveOrdinal(), $0.machine.latest) }
         let position = AttemptPosition(
             id: id, ordinal: number, offset: elapsedNanoseconds, continues: true, isSaved: download != nil)
-        // An interceptor may have created a new request without the withheld fields.
-        var request = request
-        request.withheld += withheld.filter { !request.withheld.contains($0) }
+        let request = withholding(request)
         let attempt: Attempt
         do throws(NetworkError) {
             attempt = try session.attempt(request, at: position)
@@ -253,6 +249,16 @@ extension TransferRun {
 
     func context(for request: Request) -> Interception.Context {
         Interception.Context(self, total: session.totalTimeout(of: request))
+    }
+
+    /// Returns a request that omits the fields that redirects to other origins have removed; an interceptor may have
+    /// made a new request that does not.
+    func withholding(_ request: Request) -> Request {
+        let missing = state.withLock { $0.withheld }.filter { !request.withheld.contains($0) }
+        if missing.isEmpty { return request }
+        var request = request
+        request.withheld += missing
+        return request
     }
 
     /// Whether an attempt was started before the chain, and the chain has not taken it yet.

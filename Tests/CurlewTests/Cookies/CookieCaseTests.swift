@@ -340,6 +340,8 @@ struct CookieCaseTests {
             sends: "a=2; a=1"),
         CookieCase("§5.7 host only is another cookie", "a=1", "a=2; Domain=www.example.com", sends: "a=1; a=2"),
         CookieCase("§5.7 replaced cookie keeps its place", "a=1", "b=2", "a=3", sends: "a=3; b=2"),
+        CookieCase(
+            "§5.7 expired cookie gives its place to no other", "a=1; Max-Age=0", "b=2", "a=3", sends: "b=2; a=3"),
         CookieCase("§5.7 removed cookie loses its place", "a=1", "b=2", "a=; Max-Age=0", "a=3", sends: "b=2; a=3"),
         CookieCase("§5.8.3 older first", "b=1", "a=2", "c=3", sends: "b=1; a=2; c=3"),
         CookieCase(

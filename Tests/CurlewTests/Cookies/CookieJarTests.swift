@@ -96,6 +96,7 @@ struct CookieJarTests {
     /// Without the list of public suffixes no cookie reaches another host.
     @Test func missingListKeepsCookiesAtTheirHost() throws {
         let jar = CookieJar(suffixes: { nil })
+        #expect(reason { () throws(Cookie.Refusal) in try jar.set(Cookie("a", "b", domain: "com")) } == .publicSuffix)
         try jar.set(field: "a=b; Domain=example.com", from: url)
         try jar.set(field: "c=d; Domain=com", from: url)
         #expect(jar.cookies(for: url).map(\.name) == ["a", "c"] && jar.cookies(for: "https://example.com/") == [])

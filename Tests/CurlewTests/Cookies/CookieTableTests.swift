@@ -93,6 +93,20 @@ struct CookieTableTests {
         #expect(effects == [.removed(cookie("1", lives: 10), .expired)] && table.count == 0)
     }
 
+    /// An expired cookie neither protects its name nor keeps its place.
+    @Test func expiredCookieHasNoEffectOnLaterOnes() throws {
+        var table = table()
+        _ = try table.store(cookie("1", lives: 10), isSecure: true, at: now)
+        _ = try table.store(cookie("2"), isSecure: true, at: now)
+        #expect(throws: Cookie.Refusal.Reason.hidesSecureCookie) {
+            try table.store(cookie("1", isSecure: false), isSecure: false, at: now + 9)
+        }
+        let effects = try table.store(
+            cookie("1", isSecure: false).with(created: now + 10), isSecure: false, at: now + 10)
+        #expect(effects.first == .removed(cookie("1", lives: 10), .expired) && effects.count == 2)
+        #expect(names(table) == ["2", "1"])
+    }
+
     /// Random steps keep the limits, the order of sending, and the matching of hosts and paths.
     @Test(arguments: 0..<20)
     func randomStepsKeepTheRules(_ seed: Int) throws {

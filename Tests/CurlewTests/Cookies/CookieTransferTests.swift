@@ -115,6 +115,22 @@ struct CookieTransferTests {
         #expect(server.requests.map { $0.field("Cookie") } == [nil, "try=1"])
     }
 
+    /// An interceptor makes a new request, which does not know of the redirect.
+    @Test func fieldOfTheSessionDoesNotReachAnotherOrigin() async throws {
+        let (first, second) = (try server(), try server())
+        first.on("GET", "/out", .redirect(to: "http://two.test:\(second.port)/a"))
+        let renewing: any Interceptor = .intercept(scope: .attempt) { request, _, next in
+            try await next(Request(request.url))
+        }
+        let session = Session(interceptors: [renewing]) {
+            $0.fields[.cookie] = "secret=1"
+            $0.tcp.addresses = ["one.test": ["127.0.0.1"], "two.test": ["127.0.0.1"]]
+        }
+        try session.cookies?.set(Cookie("own", "2", host: "two.test", isSecure: false))
+        #expect(try await text(session, Request("http://one.test:\(first.port)/out")) == "own=2")
+        #expect(first.requests.last?.field("Cookie") == "secret=1")
+    }
+
     // MARK: The caller's field
 
     @Test func fieldOfTheCallerIsMergedByName() async throws {
