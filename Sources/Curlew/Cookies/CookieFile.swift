@@ -6,7 +6,8 @@ internal import FoundationEssentials
 extension CookieJar {
     /// The format of a jar's file.
     public enum FileFormat: String, Sendable, Hashable, Codable, CaseIterable {
-        /// One line of seven fields for each cookie, as curl and wget read and write it.
+        /// One line of seven fields for each cookie, as curl and wget read and write it. Versions of wget before 2
+        /// ignore the lines of `isHTTPOnly` cookies.
         ///
         /// The format has no `SameSite`, no creation time, and no cookies with tabs, which stay in memory.
         case netscape
@@ -14,11 +15,11 @@ extension CookieJar {
         case json
     }
 
-    /// A line of a file that is not a cookie; the jar ignores it, and removes it when it next writes the file.
+    /// A line without a valid cookie; the jar ignores the line, and the next save removes it from the file.
     public struct SkippedLine: Sendable, Hashable, CustomStringConvertible {
         /// The number of the line, from 1; in a JSON file with another layout, the number of the element.
         public let line: Int
-        /// Half a sentence about the reason, without text of the file.
+        /// The reason, as the end of a sentence that begins with “line 7”; without text of the file.
         public let reason: String
 
         /// One line such as "line 7 has 3 fields instead of 7".
@@ -27,7 +28,7 @@ extension CookieJar {
 }
 
 extension CookieJar.FileFormat {
-    /// Whether a file of this format can have a cookie.
+    /// Whether the format can express a cookie.
     func canExpress(_ cookie: Cookie) -> Bool { self == .json || NetscapeLine(cookie: cookie) != nil }
 }
 
@@ -43,7 +44,12 @@ struct CookieFile: Sendable {
     /// The file is not a cookie file, so it must not be replaced.
     struct NotACookieFile: Error {}
 
-    var records: [Record] = []
+    /// The maximum numbers of cookies and of reports; a jar keeps far fewer cookies.
+    private static let (maximumRecords, maximumReports) = (20_000, 1000)
+    /// The starts of the first lines that curl and Python, wget, and old versions of wget write.
+    private static let headers = ["# netscape http cookie file", "# http cookie file"]
+
+    private(set) var records: [Record] = []
     private(set) var skipped: [CookieJar.SkippedLine] = []
 
     init(_ records: [Record]) { self.records = records }
@@ -53,7 +59,8 @@ struct CookieFile: Sendable {
     /// - Parameters:
     ///   - bytes: The contents; empty contents are a file without cookies.
     ///   - now: The present time; cookies that have expired are left out.
-    /// - Throws: `NotACookieFile` when no line is valid.
+    /// - Throws: `NotACookieFile` for contents that are not empty and have neither a cookie nor the first line of a
+    ///   cookie file.
     init(_ bytes: [UInt8], _ format: CookieJar.FileFormat, now: Date) throws(NotACookieFile) {
         switch format {
         case .netscape: try readLines(bytes, now)
@@ -85,7 +92,7 @@ struct CookieFile: Sendable {
     }
 
     private mutating func skip(_ line: Int, _ reason: String) {
-        skipped.append(CookieJar.SkippedLine(line: line, reason: reason))
+        if skipped.count < Self.maximumReports { skipped.append(CookieJar.SkippedLine(line: line, reason: reason)) }
     }
 
     /// Adds a cookie if the rules allow it and it has not expired.
@@ -95,6 +102,9 @@ struct CookieFile: Sendable {
         } catch {
             return skip(line, "is not a valid cookie (\(error.rawValue))")
         }
+        guard records.count < Self.maximumRecords else {
+            return skip(line, "is beyond the first \(Self.maximumRecords) cookies")
+        }
         // A change in the future, by a clock that was wrong, must not win over all later changes.
         let changed = changed.map { $0 > now ? .distantPast : $0 }
         if !cookie.isExpired(at: now) { records.append(Record(cookie: cookie.limited(at: now), changed: changed)) }
@@ -103,27 +113,24 @@ struct CookieFile: Sendable {
     // MARK: Netscape
 
     private mutating func readLines(_ bytes: [UInt8], _ now: Date) throws(NotACookieFile) {
-        var isKnown = false
+        var (isRecognised, isEmpty) = (false, true)
         for (number, line) in Self.lines(of: bytes) where !line.allSatisfy(\.isLinearSpace) {
-            guard let text = String(validating: line, as: UTF8.self) else {
-                skip(number, "is not UTF-8")
-                continue
-            }
+            let text = HeaderFields.text(line)
+            isEmpty = false
             if text.hasPrefix("#"), !text.hasPrefix(NetscapeLine.httpOnly) {
-                // Both curl and wget write a comment with these words first.
-                isKnown = isKnown || text.contains("HTTP Cookie File")
+                isRecognised = isRecognised || Self.headers.contains { text.lowercased().hasPrefix($0) }
                 continue
             }
             do throws(NetscapeLine.Flaw) {
-                // The order of the lines is the order of their creation.
+                // Earlier lines get earlier creation times.
                 let created = now.addingTimeInterval(Double(number) * 1e-6)
                 add(try NetscapeLine(text).cookie(created: created), changed: nil, line: number, now)
-                isKnown = true
+                isRecognised = true
             } catch {
                 skip(number, error.text)
             }
         }
-        guard isKnown || skipped.isEmpty else { throw NotACookieFile() }
+        guard isRecognised || isEmpty else { throw NotACookieFile() }
     }
 
     // MARK: JSON
@@ -131,7 +138,7 @@ struct CookieFile: Sendable {
     private mutating func readJSON(_ bytes: [UInt8], _ now: Date) throws(NotACookieFile) {
         let decoder = JSONDecoder()
         var damaged: [Int] = []
-        var isKnown = false
+        var isRecognised = false
         for (number, line) in Self.lines(of: bytes) {
             let line = line.trimmingPrefix { $0.isLinearSpace }
             if line.isEmpty || line.elementsEqual("[".utf8) || line.elementsEqual("]".utf8) { continue }
@@ -140,16 +147,18 @@ struct CookieFile: Sendable {
                 damaged.append(number)
                 continue
             }
-            isKnown = true
+            isRecognised = true
             add(record.cookie(now), changed: record.changedDate, line: number, now)
         }
         if damaged.isEmpty { return }
-        if isKnown {
+        if isRecognised {
             for number in damaged { skip(number, "is not a JSON object of a cookie") }
             return
         }
         // The file may have been written with another layout.
-        guard let elements = try? decoder.decode([Element].self, from: Data(bytes)) else { throw NotACookieFile() }
+        guard let elements = try? decoder.decode([Element].self, from: Data(bytes)),
+            elements.isEmpty || elements.contains(where: { $0.record != nil })
+        else { throw NotACookieFile() }
         for (index, element) in elements.enumerated() {
             guard let record = element.record else {
                 skip(index + 1, "is not a JSON object of a cookie")
@@ -197,8 +206,10 @@ private struct NetscapeLine {
         guard let includesSubdomains = Self.flag(fields[1]), let isSecure = Self.flag(fields[3]) else {
             throw Flaw(text: "has a flag other than TRUE and FALSE")
         }
-        // Some programs write a fraction.
-        guard let expires = Int64(fields[4].prefix { $0 != "." }) else { throw Flaw(text: "has an invalid expiry") }
+        // Some programs write a fraction, and Python leaves the expiry of session cookies empty.
+        guard let expires = fields[4].isEmpty ? 0 : Int64(fields[4].prefix { $0 != "." }) else {
+            throw Flaw(text: "has an invalid expiry")
+        }
         domain = Self.domain(fields[0])
         self.includesSubdomains = includesSubdomains
         path = fields[2]
@@ -247,7 +258,7 @@ private struct NetscapeLine {
 
     func cookie(created: Date) -> Cookie {
         let expiry = expires == 0 ? nil : Date(timeIntervalSince1970: Double(expires))
-        // An address has no subdomains, although some programs write so.
+        // Some programs write TRUE for an IP address, which has no subdomains.
         let isHostOnly = !includesSubdomains || HostName.isAddress(domain)
         return Cookie(
             name: name, value: value, domain: HostName.key(domain) ?? domain, isHostOnly: isHostOnly,

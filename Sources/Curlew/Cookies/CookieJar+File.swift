@@ -65,7 +65,7 @@ extension CookieJar {
 
         /// Returns the cookies of the file, merged with the changes of this jar; the later change of a cookie wins.
         ///
-        /// A format without times of changes counts as older than each change.
+        /// A record without a time of its change loses to every change.
         func merged(with records: [CookieFile.Record]) -> [CookieFile.Record] {
             var changes = pending
             var result: [CookieFile.Record] = []
@@ -96,16 +96,17 @@ extension CookieJar {
     /// Creates a jar whose cookies are in a file, which is read now and created when there are cookies to save.
     ///
     /// The file is read and written on a disk thread. Changes are written a second later, by ``save()``, and by the
-    /// shutdown of a session with this jar. Several processes may use the same file: writing merges the changes of all
-    /// of them, and a cookie that two of them changed has the later value. The file is replaced atomically, with
-    /// permissions for this user only. Session cookies are saved, too, as curl does; call ``removeSessionCookies()`` if
+    /// shutdown of a session with this jar. Several processes may use the same file: a save adds the changes of this jar
+    /// to the cookies in the file. If two processes change the same cookie, the later change wins in a JSON file, and
+    /// the later save in a Netscape file. A process that saves an older change after another one has removed the cookie
+    /// adds it again. The file is replaced atomically, with permissions for this user only. Session cookies are saved, too, as curl does; call ``removeSessionCookies()`` if
     /// a new run of the program is a new session.
     ///
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - format: The format of the file; the Netscape format of curl and wget unless given.
-    /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: the file cannot be read, is a link,
-    ///   belongs to another user or can be written by one, or has contents that are not cookies. A damaged line is not
+    /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: the file cannot be read, has no directory,
+    ///   is a link, belongs to another user or can be written by one, or has contents that are not cookies. A damaged line is not
     ///   an error; ``skippedLines`` has it.
     public convenience init(file path: String, format: FileFormat = .netscape) async throws(NetworkError) {
         let file = SharedFile(DiskFile.absolute(path))
@@ -131,20 +132,21 @@ extension CookieJar {
         do throws(FileFailure) { try await synchronise(writes: true) } catch { throw error.networkError(path) }
     }
 
-    /// Writes the file after a while, together with the changes until then.
+    /// Saves the changes after `saveDelay`.
     func saveLater() {
         Task(priority: .utility) {
             try? await ContinuousClock().wait(for: Self.saveDelay)
             state.withLock { $0.file?.isSaveScheduled = false }
-            await saveAndReport()
+            try? await saveAndReport()
         }
     }
 
-    /// Writes the file; observers get a failure.
-    func saveAndReport() async {
+    /// Saves the changes; observers get a report of a failure, too.
+    func saveAndReport() async throws(NetworkError) {
         guard let path = file else { return }
         do throws(FileFailure) { try await synchronise(writes: true) } catch {
             notify(.fileFailed(path: path, reason: error.reason))
+            throw error.networkError(path)
         }
     }
 
@@ -164,7 +166,8 @@ extension CookieJar {
             case .disk(let failure):
                 NetworkError(
                     .destinationFailed, phase: .saving, "The cookie file \(path) cannot be used: \(failure).",
-                    hint: "Check the owner and the permissions of the file, and the free space on the disk.",
+                    hint:
+                        "Check the directory, the owner and the permissions of the file, and the free space on the disk.",
                     cause: DownloadDestination.Failure(failure))
             case .foreign:
                 NetworkError(
@@ -176,16 +179,17 @@ extension CookieJar {
 
     private func synchronise(writes: Bool) async throws(FileFailure) {
         guard let path = file else { return }
-        let result = await DiskThread.saving.value(at: path) { () -> Result<Void, FileFailure> in
+        let result = await DiskThread.sharing.value(at: path) { () -> Result<Void, FileFailure> in
             do throws(FileFailure) { return .success(try self.synchroniseNow(writes: writes)) } catch {
                 return .failure(error)
             }
         }
-        guard let result else { throw .disk(DiskFailure("no thread for", path, DiskFailure.existsNumber)) }
+        guard let result else { throw .disk(.noThread) }
         try result.get()
     }
 
-    /// Reads the file, merges it with the changes, and writes it if there are any; called on a disk thread.
+    /// Reads the file and merges the changes, and writes the result if `writes` is true and there are changes; called
+    /// on a disk thread.
     private func synchroniseNow(writes: Bool) throws(FileFailure) {
         guard let own = state.withLock({ $0.file }) else { return }
         var table = CookieTable()
@@ -268,8 +272,8 @@ extension CookieFile.Record {
 }
 
 extension CookieJar.State {
-    /// Whether the caller must schedule the writing of the file.
-    mutating func schedulesSave() -> Bool {
+    /// Marks a save as scheduled if one is due; returns whether the caller must start it.
+    mutating func markSaveScheduled() -> Bool {
         guard let own = file, own.hasChanges, !own.isSaveScheduled else { return false }
         file?.isSaveScheduled = true
         return true

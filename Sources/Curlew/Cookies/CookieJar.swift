@@ -220,10 +220,10 @@ public final class CookieJar: Sendable {
     ) throws(Failure) {
         let (wakes, mustSave) = try state.withLock { state throws(Failure) in
             let effects = try body(&state)
-            if effects.isEmpty { return ([Buffer.Wake](), state.schedulesSave()) }
+            if effects.isEmpty { return ([Buffer.Wake](), state.markSaveScheduled()) }
             state.latest = nil
             count.change(to: state.table.count)
-            return (state.notify(effects.map { Change($0) }), state.schedulesSave())
+            return (state.notify(effects.map { Change($0) }), state.markSaveScheduled())
         }
         for wake in wakes { wake() }
         if mustSave { saveLater() }

@@ -196,12 +196,14 @@ struct CookieTable: Sendable {
         }
         while let bucket = entries[domain], bucket.count > limits.perDomain {
             let insecure = bucket.filter { !$0.cookie.isSecure }
-            effects += evictLeastUsed(of: insecure.isEmpty ? bucket : insecure)
+            effects += evictLeastRecentlyUsed(of: insecure.isEmpty ? bucket : insecure)
         }
         guard count > limits.total else { return effects }
         effects += removeExpired(in: entries.values.flatMap(\.self), at: now)
-        while count > limits.total { effects += evictLeastUsed(of: entries.values.flatMap(\.self)) }
-        return effects
+        guard count > limits.total else { return effects }
+        // A table of a file may have many cookies too many, so they are sorted only once.
+        let oldest = entries.values.flatMap(\.self).sorted { ($0.used, $0.order) < ($1.used, $1.order) }
+        return effects + oldest.prefix(count - limits.total).map { evict($0) }
     }
 
     /// Removes cookies until the limits are kept, after a file was read.
@@ -216,9 +218,13 @@ struct CookieTable: Sendable {
         }
     }
 
-    private mutating func evictLeastUsed(of entries: [Entry]) -> [Effect] {
-        guard let entry = entries.min(by: { $0.used < $1.used }) else { return [] }
+    private mutating func evictLeastRecentlyUsed(of entries: [Entry]) -> [Effect] {
+        guard let entry = entries.min(by: { ($0.used, $0.order) < ($1.used, $1.order) }) else { return [] }
+        return [evict(entry)]
+    }
+
+    private mutating func evict(_ entry: Entry) -> Effect {
         remove(entry.cookie.key)
-        return [.removed(entry.cookie, .evicted)]
+        return .removed(entry.cookie, .evicted)
     }
 }

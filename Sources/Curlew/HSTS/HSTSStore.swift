@@ -226,13 +226,13 @@ public final class HSTSStore: Sendable {
     private func synchronise(writes: Bool) async throws(NetworkError) {
         guard let sharedFile else { return }
         let path = sharedFile.path
-        let failure = await DiskThread.saving.value(at: path) { () -> NetworkError? in
+        let failure = await DiskThread.sharing.value(at: path) { () -> NetworkError? in
             do throws(DiskFailure) {
                 if try self.synchroniseNow(sharedFile, writes: writes) { return nil }
             } catch {
                 return Self.unusable(path, "\(error)", DownloadDestination.Failure(error))
             }
-            return Self.unusable(path, "it has other contents", nil)
+            return Self.unusable(path, "it is not an HSTS file", nil)
         }
         switch failure {
         case .some(nil): return

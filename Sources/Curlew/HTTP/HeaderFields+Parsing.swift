@@ -81,7 +81,8 @@ extension HeaderFields {
         return text(block[line.value])
     }
 
-    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
+    /// Returns bytes as text: ISO-8859-1 if they are not UTF-8, so that no byte is lost.
+    static func text(_ bytes: ArraySlice<UInt8>) -> String {
         if let valid = String(validating: bytes, as: UTF8.self) { return valid }
         var latin = String.UnicodeScalarView()
         for byte in bytes { latin.append(Unicode.Scalar(byte)) }

@@ -121,7 +121,7 @@ extension Request {
             compression: Request.Compression? = nil, expectContinue: Request.ExpectContinue? = nil,
             connection: Request.ConnectionUse? = nil, redirects: RedirectPolicy? = nil, retry: RetryPolicy? = nil,
             bandwidth: Request.BandwidthLimit? = nil, statuses: StatusSet? = nil, accepting: [MediaType]? = nil,
-            isAnonymous: Bool? = nil, cookies: Request.CookieUse = .jar
+            isAnonymous: Bool? = nil
         ) {
             explicitPriority = priority
             self.label = label
@@ -129,8 +129,7 @@ extension Request {
                 timeouts: timeouts == Timeouts() ? nil : timeouts, responseLimit: responseLimit,
                 decompression: decompression, compression: compression, expectContinue: expectContinue,
                 connection: connection, redirects: redirects, statuses: statuses, accepting: accepting,
-                bandwidth: bandwidth, retry: retry, isAnonymous: isAnonymous,
-                cookies: cookies == .jar ? nil : cookies)
+                bandwidth: bandwidth, retry: retry, isAnonymous: isAnonymous)
         }
 
         /// Returns these options, overridden by those that `other` sets.

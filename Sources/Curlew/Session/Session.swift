@@ -208,14 +208,17 @@ public actor Session {
 
     /// Refuses new transfers, ends the running ones according to `mode`, and closes every connection.
     ///
-    /// Then it writes the files of the session's ``CookieJar`` and ``HSTSStore``, if they have files.
+    /// Then it writes the files of the session's ``CookieJar`` and ``HSTSStore``, if they have files; this may take ten
+    /// seconds longer while other processes use the files.
     ///
     /// A second call waits for the end, too.
     ///
-    /// The call is optional, because a released session closes itself. Cancellation does not interrupt the shutdown;
+    /// The call is optional, because a released session closes itself, but a program that ends right after a response
+    /// needs it or ``CookieJar/save()`` to keep the last cookies. Cancellation does not interrupt the shutdown;
     /// the time of `mode` bounds it.
     /// - Parameter mode: How running transfers end; within 30 seconds by default.
-    /// - Throws: `NetworkError` of kind `.invalidRequest` for `Session.shared`.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for `Session.shared`; of kind `.destinationFailed` when a file
+    ///   cannot be written, after the session has shut down.
     public nonisolated func shutdown(_ mode: Shutdown = .graceful(within: .seconds(30))) async throws(NetworkError) {
         guard !isShared else {
             throw NetworkError(
@@ -229,9 +232,9 @@ public actor Session {
             }
         await core.share.loop.shutDown(within: limit)
         core.closed.send()
-        await core.saveState()
         core.relay.close()
         await core.recorder?.waitUntilRecorded()
+        try await core.saveState()
     }
 
     /// The state that `reset` discards.

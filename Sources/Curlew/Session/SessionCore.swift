@@ -284,9 +284,13 @@ extension SessionCore {
     var clock: any Clock<Duration> { loop.clock.taskClock }
 
     /// Writes the changes of the cookies and of the hosts that require https to their files, if they have files.
-    func saveState() async {
-        await cookies?.saveAndReport()
-        try? await hsts?.save()
+    ///
+    /// - Throws: The first error, after both files were tried.
+    func saveState() async throws(NetworkError) {
+        var failure: NetworkError?
+        do throws(NetworkError) { try await cookies?.saveAndReport() } catch { failure = error }
+        do throws(NetworkError) { try await hsts?.save() } catch { failure = failure ?? error }
+        if let failure { throw failure }
     }
 
     /// Returns the retry policy of the request; nil when neither the request nor the session sets one.

@@ -43,6 +43,9 @@ package struct DiskFailure: Error, CustomStringConvertible {
     /// The error number for a path that already exists.
     package static let existsNumber = EEXIST
 
+    /// The failure to start a disk thread.
+    package static let noThread = DiskFailure("no thread for", "the disk", ENOMEM)
+
     /// The error number for a job whose waiting task was cancelled.
     package static let cancelled = ECANCELED
 
@@ -69,7 +72,7 @@ extension DiskThread {
         let result = await value(at: path) { () -> Result<Value, DiskFailure> in
             do throws(DiskFailure) { return .success(try job()) } catch { return .failure(error) }
         }
-        guard let result else { throw DiskFailure("no thread for", "the disk", ENOMEM) }
+        guard let result else { throw .noThread }
         return try result.get()
     }
 }

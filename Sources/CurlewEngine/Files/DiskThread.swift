@@ -19,6 +19,8 @@ package final class DiskThread: Sendable {
     package static let syncing = DiskThread("curlew-sync")
     /// Writes to terminals, which may block for an unlimited time.
     package static let showing = DiskThread("curlew-show")
+    /// Reads and writes files of cookies and HSTS hosts, which may wait for other processes.
+    package static let sharing = DiskThread("curlew-share")
     /// Writes the secrets of TLS connections.
     package static let keys = DiskThread("curlew-keys")
 

@@ -13,7 +13,7 @@ package struct SharedFile: Sendable {
     /// The maximum time in milliseconds to wait for other processes.
     private let patience: Int
 
-    package init(_ path: String, limit: Int = 64 << 20, patience: Int = 10_000) {
+    package init(_ path: String, limit: Int = 32 << 20, patience: Int = 10_000) {
         self.path = path
         self.limit = limit
         self.patience = patience
@@ -21,10 +21,13 @@ package struct SharedFile: Sendable {
 
     /// Returns the contents of the file; nil when there is no file.
     ///
-    /// - Throws: A failure with `isForeign` for a link and for a file that another user owns or may write, and with
-    ///   `EFBIG` for a file that is too large.
+    /// - Throws: A failure with `isForeign` for a link and for a file that another user owns or may write, with `EFBIG`
+    ///   for a file that is too large, and with `ENOENT` when there is no directory for the file.
     package func contents() throws(DiskFailure) -> [UInt8]? {
-        try DiskFile.contents(of: path, upTo: limit, isOwn: true)
+        if let bytes = try DiskFile.contents(of: path, upTo: limit, isOwn: true) { return bytes }
+        let directory = DiskFile.directory(of: path)
+        guard DiskFile.isDirectory(directory) else { throw DiskFailure("there is no directory", directory, ENOENT) }
+        return nil
     }
 
     /// Replaces the contents atomically while no other process does so; creates the file with permissions for this user
