@@ -19,13 +19,13 @@ struct Stage {
         server.on("POST", "/login") { request in
             guard request.bodyText == "password=sesame&token=7f3a&user=anna", request.field("Cookie") == "form=7f3a"
             else { return .status(403) }
-            // The browser goes on to the account, as after most logins.
+            // The client follows the redirect to the account, as after most logins.
             return .redirect(to: "/account", status: 303)
                 .field("Set-Cookie", "sid=31d4; Path=/; HttpOnly; SameSite=Lax")
                 .field("Set-Cookie", "form=; Path=/login; Max-Age=0")
         }
         server.on("GET", "/account") { request in
-            // The jar refuses these cookies, each for another reason.
+            // The jar stores the theme, and refuses each of the others for a different reason.
             Self.page("Anna", for: request).field("Set-Cookie", "theme=dark; Path=/; Max-Age=86400")
                 .field("Set-Cookie", "track=1; Domain=com").field("Set-Cookie", "ads=1; Domain=ads.example")
                 .field("Set-Cookie", "__Host-id=1; Path=/").field("Set-Cookie", "widget=1; SameSite=None")

@@ -15,10 +15,10 @@ package final class ChangeCount: Sendable {
     /// The number of changes so far.
     @inlinable package var changes: UInt64 { changeCount.load(ordering: .acquiring) }
 
-    /// Whether the collection has no entry.
+    /// Whether the collection has no entries.
     @inlinable package var isEmpty: Bool { entryCount.load(ordering: .acquiring) == 0 }
 
-    /// Counts a change, after which the collection has so many entries; call it with the lock of the collection.
+    /// Counts a change, and sets the number of entries; the caller holds the lock of the collection.
     package func change(to entries: Int) {
         entryCount.store(entries, ordering: .releasing)
         changeCount.add(1, ordering: .acquiringAndReleasing)

@@ -18,7 +18,8 @@ extension Cookie {
             case empty
             /// Name and value have more than 4096 bytes together (§5.7, step 4).
             case tooLong
-            /// A name or value contains a character that would end it in a `Cookie` field: ";", or "=" in a name.
+            /// The name, value or path cannot be sent unchanged: it contains ";", the name or a value without a name
+            /// contains "=", or the name or value begins or ends with a space or a tab.
             case separator
             /// The domain is not a valid host (§5.7, step 8).
             case invalidDomain
@@ -28,14 +29,14 @@ extension Cookie {
             case foreignDomain
             /// The domain is a public suffix, such as "com" or "co.uk" (§5.7, step 9).
             case publicSuffix
-            /// `Secure` is set by a response without TLS of another machine (§5.7, step 13).
+            /// A response without TLS sets `Secure`, and its host is not this machine (§5.7, step 13).
             case insecureOrigin
             /// The cookie would hide a secure cookie, but its response has no TLS (§5.7, step 16).
             case hidesSecureCookie
             /// `SameSite=None` requires `Secure` (§5.7, step 19).
             case insecureSameSiteNone
             /// The name begins with `__Secure-`, `__Host-`, `__Http-` or `__Host-Http-`, and the attributes that this
-            /// prefix promises are missing; or a cookie without a name has such a value (§5.7, steps 20 to 22).
+            /// prefix requires are missing; or a cookie without a name has such a value (§5.7, steps 20 to 22).
             case brokenPrefix
         }
 
@@ -43,9 +44,9 @@ extension Cookie {
         public let reason: Reason
         /// The name of the cookie, at most 100 characters.
         public let name: String
-        /// The host of the response, or the domain of a cookie that the program sets.
+        /// The host of the response, or the domain of a cookie that the program sets; for an invalid URL, the URL.
         public let host: String
-        /// The attribute `Domain`; nil without one.
+        /// The attribute `Domain` of a field, or the domain of a cookie that the program sets; nil without one.
         public let domain: String?
 
         init(_ reason: Reason, name: String, host: String, domain: String? = nil) {
@@ -60,7 +61,8 @@ extension Cookie {
 extension Cookie.Refusal: CustomStringConvertible, LocalizedError {
     /// One sentence that names the cookie, the host and the rule.
     public var description: String {
-        "The cookie “\(name)” of \(host) is not stored: \(reason.explanation(domain))".escapingControls
+        let cookie = name.isEmpty ? "A cookie" : "The cookie “\(name)”"
+        return "\(cookie) of \(host) is not stored: \(reason.explanation(domain))".escapingControls
     }
 
     /// The description, which is also `localizedDescription`.
@@ -74,15 +76,15 @@ extension Cookie.Refusal.Reason {
         case .controlCharacter: "it contains a control character."
         case .empty: "its name and its value are empty."
         case .tooLong: "its name and its value have more than \(CookieRules.longestCookie) bytes."
-        case .separator: "its name or its value contains a character that would end it."
+        case .separator: "its name, value or path contains a separator, or has a space or a tab at an end."
         case .invalidDomain: "\(named) is not a valid host."
         case .invalidPath: "its path does not begin with “/”."
         case .foreignDomain: "the host does not belong to \(named)."
         case .publicSuffix: "\(named) is a public suffix, under which others have their own domains."
-        case .insecureOrigin: "“Secure” can be set only over https."
+        case .insecureOrigin: "only a response over https or from this machine can set “Secure”."
         case .hidesSecureCookie: "it would hide a secure cookie, but was received without TLS."
         case .insecureSameSiteNone: "“SameSite=None” requires “Secure”."
-        case .brokenPrefix: "the prefix of its name promises attributes that it does not have."
+        case .brokenPrefix: "its prefix requires attributes that it does not have."
         }
     }
 }

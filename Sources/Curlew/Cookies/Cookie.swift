@@ -16,7 +16,7 @@ public import FoundationEssentials
 public struct Cookie: Sendable, Hashable {
     /// A value of the `SameSite` attribute (RFC 6265bis §5.6.7), which is stored and given back.
     ///
-    /// It restricts no request, because requests of programs do not belong to a site that they could leave.
+    /// It restricts no request, because a program has no site of its own.
     public enum SameSite: String, Sendable, Hashable, Codable, CaseIterable {
         /// Only for requests within the site.
         case strict
@@ -42,15 +42,14 @@ public struct Cookie: Sendable, Hashable {
     public let isHTTPOnly: Bool
     /// The `SameSite` attribute; nil without one.
     public let sameSite: SameSite?
-    /// The time in whole seconds from which on the cookie is not sent any more; nil for a session cookie, which has no
-    /// such time.
+    /// The expiry, in whole seconds; nil for a session cookie.
     public let expires: Date?
     /// The time at which the first cookie of this name, domain and path was stored; it decides the order of sending.
     public let created: Date
 
     /// Creates a cookie for one host, without its subdomains.
     ///
-    /// Nothing is checked; ``CookieJar/set(_:)`` refuses an invalid cookie.
+    /// The initializer checks nothing; ``CookieJar/set(_:)`` refuses an invalid cookie.
     /// - Parameters:
     ///   - name: The name.
     ///   - value: The value.
@@ -71,7 +70,7 @@ public struct Cookie: Sendable, Hashable {
 
     /// Creates a cookie for a domain and all its subdomains.
     ///
-    /// Nothing is checked; ``CookieJar/set(_:)`` refuses an invalid cookie.
+    /// The initializer checks nothing; ``CookieJar/set(_:)`` refuses an invalid cookie.
     /// - Parameters:
     ///   - name: The name.
     ///   - value: The value.
@@ -112,7 +111,8 @@ extension Cookie {
     /// Whether the cookie has no expiry, so that it belongs to the session in which it was set.
     public var isSession: Bool { expires == nil }
 
-    /// The parts that two cookies of one jar never share (RFC 6265bis §5.7, step 23).
+    /// The identity of a cookie: a jar has at most one cookie with this name, domain and path (RFC 6265bis §5.7,
+    /// step 23).
     struct Key: Hashable, Sendable {
         let name: String
         let domain: String
@@ -158,7 +158,7 @@ extension Cookie {
 }
 
 extension Date {
-    /// The next whole second; a time that no calendar has becomes the distant future.
+    /// The next whole second, limited to the distant past and future; not a number becomes the distant future.
     var inWholeSeconds: Date {
         guard self > .distantPast else { return self.timeIntervalSince1970.isNaN ? .distantFuture : .distantPast }
         return Date(timeIntervalSince1970: min(self, .distantFuture).timeIntervalSince1970.rounded(.up))

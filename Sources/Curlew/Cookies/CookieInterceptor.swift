@@ -18,8 +18,8 @@ extension Request {
 
 /// Adds the cookies of a jar to each request, and stores the cookies of each response.
 ///
-/// It is the innermost interceptor, so it also sees the responses of challenges, and the other interceptors see requests
-/// without the jar's cookies.
+/// It is the innermost interceptor, so it also sees the responses of challenges, and the other interceptors see
+/// requests without the jar's cookies.
 struct CookieInterceptor: FoldableInterceptor {
     let jar: CookieJar
     /// The `Cookie` field of the session's configuration; nil without one.

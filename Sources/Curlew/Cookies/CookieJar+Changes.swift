@@ -12,7 +12,7 @@ extension CookieJar {
         case removed(Cookie, Removal)
         /// A cookie was not stored.
         case refused(Cookie.Refusal)
-        /// The jar's file was not written or not read; the changes are kept for the next attempt.
+        /// The jar could not read or write its file; it keeps the changes for the next save.
         case fileFailed(path: String, reason: String)
         /// The number of changes before this one that were dropped, because the observer was too slow.
         case dropped(Int)
@@ -27,7 +27,7 @@ extension CookieJar {
 
     /// The reason why a cookie was removed.
     public enum Removal: String, Sendable, Hashable, Codable, CaseIterable {
-        /// Its time had come, or a server ended it.
+        /// It has expired, or a server removed it by an expiry in the past.
         case expired
         /// The jar had too many cookies.
         case evicted
@@ -35,10 +35,10 @@ extension CookieJar {
         case removed
     }
 
-    /// The changes of the jar from now on, for any number of observers.
+    /// A new sequence of the changes from now on; each use of this property adds an observer.
     ///
     /// For each observer up to 256 changes are buffered; after that the oldest are dropped and counted. The sequence
-    /// ends with the jar, and when its task is cancelled.
+    /// ends when the jar is released, and when the task that reads it is cancelled.
     public var changes: AsyncStream<Change> {
         let reader = Reader(self)
         return AsyncStream { await reader.buffer.next() }
@@ -103,7 +103,8 @@ extension CookieJar.Change: CustomStringConvertible {
         case .stored(let cookie, .some): "replaced \(cookie)"
         case .removed(let cookie, let reason): "removed (\(reason.rawValue)) \(cookie)"
         case .refused(let refusal): "refused: \(refusal)"
-        case .fileFailed(let path, let reason): "cannot use \(path.escapingControls): \(reason)"
+        case .fileFailed(let path, let reason):
+            "cannot use the file \(path.escapingControls): \(reason.escapingControls)"
         case .dropped(let count): "dropped \(count) changes"
         }
     }

@@ -96,18 +96,18 @@ extension CookieJar {
     /// Creates a jar whose cookies are in a file, which is read now and created when there are cookies to save.
     ///
     /// The file is read and written on a disk thread. Changes are written a second later, by ``save()``, and by the
-    /// shutdown of a session with this jar. Several processes may use the same file: a save adds the changes of this jar
-    /// to the cookies in the file. If two processes change the same cookie, the later change wins in a JSON file, and
-    /// the later save in a Netscape file. A process that saves an older change after another one has removed the cookie
-    /// adds it again. The file is replaced atomically, with permissions for this user only. Session cookies are saved, too, as curl does; call ``removeSessionCookies()`` if
-    /// a new run of the program is a new session.
+    /// shutdown of a session with this jar. Several processes may use the same file: a save adds the changes of this
+    /// jar to the cookies in the file. If two processes change the same cookie, the later change wins in a JSON file,
+    /// and the later save in a Netscape file. A process that saves an older change after another one has removed the
+    /// cookie adds it again. The file is replaced atomically, with permissions for this user only. Session cookies are
+    /// saved, too, as curl does; call ``removeSessionCookies()`` if a new run of the program is a new session.
     ///
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - format: The format of the file; the Netscape format of curl and wget unless given.
-    /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: the file cannot be read, has no directory,
-    ///   is a link, belongs to another user or can be written by one, or has contents that are not cookies. A damaged line is not
-    ///   an error; ``skippedLines`` has it.
+    /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: the file cannot be read, has no
+    ///   directory, is a link, belongs to another user or can be written by one, or has contents that are not cookies.
+    ///   A damaged line is not an error; ``skippedLines`` has it.
     public convenience init(file path: String, format: FileFormat = .netscape) async throws(NetworkError) {
         let file = SharedFile(DiskFile.absolute(path))
         self.init(file: FileState(file, format))

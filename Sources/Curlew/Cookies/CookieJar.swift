@@ -106,7 +106,7 @@ public final class CookieJar: Sendable {
 
     /// Adds a cookie that the program has made, or replaces the cookie with the same name, domain and path.
     ///
-    /// A cookie that has expired removes that cookie. One that expires later than in 400 days expires then.
+    /// If `cookie` has expired, the jar only removes the old cookie. It limits the expiry to 400 days from now.
     /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule for names, values, domains or prefixes.
     public func set(_ cookie: Cookie) throws(Cookie.Refusal) {
         do throws(Cookie.Refusal.Reason) {

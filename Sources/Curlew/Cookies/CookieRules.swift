@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// The parts of a URL that decide which cookies it may set and gets.
+/// The parts of a request URL that decide which cookies it gets, and which its response may set.
 struct CookieSite: Sendable, Hashable {
     /// The host in normal form.
     let host: String
@@ -124,7 +124,7 @@ enum CookieRules {
         if length == 0 { throw .empty }
         if length > longestCookie { throw .tooLong }
         if cookie.sameSite == .unrestricted, !cookie.isSecure { throw .insecureSameSiteNone }
-        guard Prefix.isKept(by: cookie, hasPath: hasPath) else { throw .brokenPrefix }
+        guard Prefix.isSatisfied(by: cookie, hasPath: hasPath) else { throw .brokenPrefix }
     }
 
     /// Checks a cookie of a program or a file, which the parser of fields has not seen.
@@ -146,7 +146,7 @@ enum CookieRules {
         try check(cookie, hasPath: true)
     }
 
-    /// A prefix of a name, which promises attributes (§4.1.3).
+    /// A prefix of a name, which requires attributes (§4.1.3).
     private enum Prefix: String, CaseIterable {
         // The longer prefix is before the one with which it begins.
         case hostHTTP = "__host-http-"
@@ -160,8 +160,8 @@ enum CookieRules {
             self = prefix
         }
 
-        /// Whether a cookie has the attributes that its prefix promises.
-        static func isKept(by cookie: Cookie, hasPath: Bool) -> Bool {
+        /// Whether a cookie has the attributes that its prefix requires.
+        static func isSatisfied(by cookie: Cookie, hasPath: Bool) -> Bool {
             // A server reads a value without a name as a name.
             if cookie.name.isEmpty { return Prefix(of: cookie.value) == nil }
             let isForHost = cookie.isHostOnly && cookie.path == "/" && hasPath

@@ -98,8 +98,8 @@ struct CookieTable: Sendable {
     /// Stores a cookie that the rules have accepted.
     ///
     /// - Parameters:
-    ///   - cookie: The cookie; it keeps the creation time of the cookie that it replaces. An expired cookie only removes
-    ///     the cookie that it would replace.
+    ///   - cookie: The cookie; it keeps the creation time of the cookie that it replaces. An expired cookie only
+    ///     removes the cookie that it would replace.
     ///   - isSecure: Whether the origin may replace and hide secure cookies.
     ///   - now: The present time.
     /// - Returns: The effects: the end of an old cookie and the storage of the new one, then the evicted cookies.

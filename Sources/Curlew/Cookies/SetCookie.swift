@@ -9,7 +9,7 @@ struct SetCookie: Sendable, Equatable {
     var domain: String?
     /// The attribute `Path`; nil when it is missing or does not begin with "/".
     var path: String?
-    /// The seconds of `Max-Age`, 0 for a value that is not above zero; nil when it is missing or invalid.
+    /// The seconds of `Max-Age`: 0 for zero and less, at most 400 days; nil when it is missing or invalid.
     var maxAge: Int64?
     /// The seconds since 1970 of `Expires`; nil when it is missing or invalid.
     var expires: Int64?

@@ -1,6 +1,6 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// HTTP Strict Transport Security (RFC 6797): the hosts that require https, and the interceptor that keeps to it.
+// HTTP Strict Transport Security (RFC 6797): the hosts that require https, and the interceptor that applies them.
 
 internal import CurlewEngine
 internal import CurlewSupport
@@ -116,7 +116,7 @@ public final class HSTSStore: Sendable {
 
     // MARK: Changing
 
-    /// Adds a host, for example one that is known before its first response, or replaces its policy.
+    /// Adds a host, also before its first response, or replaces its policy; ignores IP addresses and invalid names.
     public func set(_ host: Host) {
         guard HostName.key(host.name) == host.name, !HostName.isAddress(host.name) else { return }
         let now = now()
@@ -128,7 +128,7 @@ public final class HSTSStore: Sendable {
 
     /// Removes a host.
     ///
-    /// - Returns: Whether the store had a policy of this host itself.
+    /// - Returns: Whether the store had a policy of this host; policies of domains above it do not count.
     @discardableResult
     public func remove(_ host: String) -> Bool {
         let key = HostName.key(host) ?? host
@@ -247,7 +247,8 @@ public final class HSTSStore: Sendable {
             hint: "Check the path, the owner and the permissions of the file.", cause: cause)
     }
 
-    /// Reads the file, merges it with the changes, and writes it if there are any; called on a disk thread.
+    /// Reads the file and merges the changes, and writes the result if `writes` is true and there are changes; called
+    /// on a disk thread.
     ///
     /// - Returns: False for a file with other contents, which stays unchanged.
     private func synchroniseNow(_ file: SharedFile, writes: Bool) throws(DiskFailure) -> Bool {

@@ -16,8 +16,8 @@ final class Chain: Sendable {
     private let canFold: Bool
     /// The union of the plain interests; nil if an interceptor has no plain interest.
     private let plainInterest: SharedInterest?
-    /// The interceptors that have a state, by which they may change a plain request, or must run for it, and the counts
-    /// of these states.
+    /// The interceptors whose state decides whether they change a plain request or must run for it, and the counts of
+    /// these states.
     private let stateful: [any FoldableInterceptor]
     private let counts: [ChangeCount]
     /// The fields of responses to plain requests that interceptors must be notified of.
@@ -84,15 +84,15 @@ final class Chain: Sendable {
         return Folded(interest: interest, request: adapted)
     }
 
-    /// Counts the changes of the state on which `fold` depends besides the request, such as the cookies of a jar.
+    /// The number of changes of all states that `fold` reads, such as the cookies of a jar.
     var revision: UInt64 {
         var sum: UInt64 = 0
         for index in counts.indices { sum &+= counts[index].changes }
         return sum
     }
 
-    /// Whether an interceptor has entries, which may expire.
-    var hasState: Bool {
+    /// Whether a state has entries, which may expire.
+    var hasEntries: Bool {
         for index in counts.indices where !counts[index].isEmpty { return true }
         return false
     }
@@ -120,16 +120,16 @@ package protocol FoldableInterceptor: Interceptor {
     /// The count of the state by which the interceptor changes requests or must run for them; nil, the default, for an
     /// interceptor without a state.
     ///
-    /// The chain calls ``mustRun(for:)`` and ``adapted(_:)`` for requests without options only while the count is not
-    /// empty, and not at all without a count. A transfer folds again at its start if the count has changed since its
-    /// creation.
+    /// For requests without options, the chain calls ``mustRun(for:)`` and ``adapted(_:)`` only while the state has
+    /// entries; without a count it does not call them. A transfer folds again at its start if the count has changed
+    /// since its creation, or if its plan is too old.
     var count: ChangeCount? { get }
 
     /// Whether the interceptor is inside the user's interceptors with the scope `.attempt`; false by default.
     var isInnermost: Bool { get }
 
-    /// The fields of which a response to a request without options must have one for ``didBypass(_:_:)`` to have an
-    /// effect; by default every response has one.
+    /// The response fields that ``didBypass(_:_:)`` reads: the chain may skip the call for a response without them to a
+    /// request without options. By default, the chain never skips it.
     var noticedFields: HeadFields { get }
 
     /// Returns the heads and failures of the first attempt that the interceptor must see; nil when it must run from the

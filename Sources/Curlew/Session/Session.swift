@@ -217,8 +217,8 @@ public actor Session {
     /// needs it or ``CookieJar/save()`` to keep the last cookies. Cancellation does not interrupt the shutdown;
     /// the time of `mode` bounds it.
     /// - Parameter mode: How running transfers end; within 30 seconds by default.
-    /// - Throws: `NetworkError` of kind `.invalidRequest` for `Session.shared`; of kind `.destinationFailed` when a file
-    ///   cannot be written, after the session has shut down.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for `Session.shared`; of kind `.destinationFailed` when a
+    ///   file cannot be written, after the session has shut down.
     public nonisolated func shutdown(_ mode: Shutdown = .graceful(within: .seconds(30))) async throws(NetworkError) {
         guard !isShared else {
             throw NetworkError(

@@ -21,15 +21,17 @@ extension TransferRun {
     /// The time after which the plan of a transfer that was not started is too old: a cookie in it may have expired.
     private static let planLifetime: UInt64 = 1_000_000_000
 
-    static func planTime(of chain: Chain, on session: SessionCore) -> (revision: UInt64, at: UInt64) {
-        (chain.revision, chain.hasState ? session.loop.clock.now() : 0)
+    /// Returns the revision of the chain and the time of a plan; the time is 0 if no state has entries, since then the
+    /// plan cannot become too old.
+    static func planStamp(of chain: Chain, on session: SessionCore) -> (revision: UInt64, at: UInt64) {
+        (chain.revision, chain.hasEntries ? session.loop.clock.now() : 0)
     }
 
-    /// Plans the first attempt again, before the start, if the state on which the chain depends has changed since the
-    /// attempt was planned.
+    /// Plans the first attempt again, before the start, if a state of the chain has changed since the plan, or if a
+    /// plan that used a state is too old.
     func refold() {
         guard let planned = state.withLock({ $0.machine.isPlanned ? $0.planned : nil }) else { return }
-        let now = Self.planTime(of: chain, on: session)
+        let now = Self.planStamp(of: chain, on: session)
         guard now.revision != planned.revision || planned.at > 0 && now.at &- planned.at > Self.planLifetime else {
             return
         }

@@ -97,7 +97,7 @@ final class TransferRun: Sendable {
         var request = request
         var plan: (attempt: Attempt, startsChain: Bool)?
         var refusal: NetworkError?
-        let planned = Self.planTime(of: chain, on: session)
+        let planned = Self.planStamp(of: chain, on: session)
         do throws(NetworkError) {
             if request.body.needsOwnDescriptor { request.body = try request.bodyWithOwnDescriptor() }
             if download == nil { plan = try Self.firstAttempt(of: request, by: chain, on: session, id) }

@@ -30,11 +30,10 @@ extension Session {
         public var buffers: Buffers
         /// The policy for redirects; unless set, up to 20 redirects to any target are followed.
         public var redirects: RedirectPolicy
-        /// Whether the session keeps nothing on a disk; false unless set.
+        /// Whether the session keeps its state in memory only; false unless set.
         ///
-        /// The cookies of an ephemeral session, and the hosts that require https, are in memory. A session with a jar
-        /// or a store that has a file, or with `tls.keyLogFile`, is then invalid. Files that a call names are not
-        /// affected: downloads, and the bodies of uploads.
+        /// Every request fails if the jar or the HSTS store has a file, or if `tls.keyLogFile` is set. Downloads and
+        /// uploads may still use files.
         public var isEphemeral: Bool
         /// The policy for retries; unless set, only requests that no server can have processed are retried.
         public var retry: RetryPolicy
@@ -63,7 +62,7 @@ extension Session {
         /// The default configuration.
         public static let `default` = Session.Configuration()
 
-        /// The default configuration of a session that keeps nothing on a disk.
+        /// The default configuration of a session that keeps its state in memory only.
         public static let ephemeral = Session.Configuration { $0.isEphemeral = true }
 
         private static let standardFields: HeaderFields = [.userAgent: UserAgent.standard, .accept: "*/*"]
