@@ -29,7 +29,7 @@ private func guideToRefusals(_ jar: CookieJar) async {
 
 private func guideToHSTS() async throws -> Session {
     let hsts = try await HSTSStore(file: "hsts.txt")
-    hsts.set(HSTSStore.Host("example.com", includesSubdomains: true))
+    try hsts.set(HSTSStore.Host("example.com", includesSubdomains: true))
     let session = Session(hsts: hsts)
     return session
 }
@@ -59,7 +59,7 @@ private func snippetOfJar(_ login: Request) async throws {
 // HSTS/HSTSStore.swift
 private func snippetOfHSTSStore() async throws -> Session {
     let hsts = try await HSTSStore(file: "hsts.txt")
-    hsts.set(HSTSStore.Host("example.com", includesSubdomains: true, expires: .distantFuture))
+    try hsts.set(HSTSStore.Host("example.com", includesSubdomains: true, expires: .distantFuture))
     let session = Session(hsts: hsts)
     return session
 }

@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Synchronization
+
 /// The public suffix list (publicsuffix.org), from libpsl, loaded at run time.
 ///
 /// On most distributions libcurl itself is linked with the same library.
@@ -8,20 +10,33 @@ struct PublicSuffixes: Sendable {
     private typealias Open = @convention(c) (UnsafePointer<CChar>?) -> OpaquePointer?
     private typealias Ask = @convention(c) @Sendable (OpaquePointer?, UnsafePointer<CChar>, CInt) -> CInt
 
+    private typealias Find = @convention(c) @Sendable (OpaquePointer?, UnsafePointer<CChar>) -> UnsafePointer<CChar>?
+
     private let ask: Ask
+    private let find: Find
     /// Safe because libpsl never changes a loaded list, and this list stays loaded until the process ends.
     private nonisolated(unsafe) let list: OpaquePointer
 
     /// The machine's list, read once; nil when libpsl is not installed or has no list.
-    static let system = PublicSuffixes(library: "libpsl.so.5")
+    static let system: PublicSuffixes? = {
+        defer { loaded.store(true, ordering: .releasing) }
+        return PublicSuffixes(library: "libpsl.so.5")
+    }()
+
+    private static let loaded = Atomic(false)
+
+    /// Whether `system` was read, so that its use does not read a file any more.
+    static var isLoaded: Bool { loaded.load(ordering: .acquiring) }
 
     /// Opens a library by its soname and reads the newest list available: libpsl's own or that of the distribution.
     init?(library: String) {
         guard let symbols = LibrarySymbols(library),
             let open: Open = symbols.function("psl_latest"), let ask: Ask = symbols.function("psl_is_public_suffix2"),
+            let find: Find = symbols.function("psl_registrable_domain"),
             let list = open(nil)
         else { return nil }
         self.ask = ask
+        self.find = find
         self.list = list
     }
 
@@ -37,6 +52,15 @@ struct PublicSuffixes: Sendable {
     ///
     /// The suffixes of companies (`github.io`) and every top-level domain count.
     func separatesOwners(_ domain: String) -> Bool { contains(domain, in: 3) }
+
+    /// Returns the part of a domain, given as an A-label in lower case, that one owner has registered: the public
+    /// suffix and the label before it.
+    ///
+    /// - Returns: The registrable domain; nil for a public suffix.
+    func registrableDomain(of domain: String) -> String? {
+        // libpsl returns a pointer into the given text.
+        domain.withCString { find(list, $0).map { String(cString: $0) } }
+    }
 
     /// - Parameter parts: The parts of the list: 1 for registries, 2 for companies, or their sum.
     private func contains(_ domain: String, in parts: CInt) -> Bool {

@@ -50,6 +50,8 @@ struct CookieFile: Sendable {
     private static let headers = ["# netscape http cookie file", "# http cookie file"]
 
     private(set) var records: [Record] = []
+    /// The positions of the records that were read.
+    private var positions: [Cookie.Key: Int] = [:]
     private(set) var skipped: [CookieJar.SkippedLine] = []
 
     init(_ records: [Record]) { self.records = records }
@@ -102,12 +104,19 @@ struct CookieFile: Sendable {
         } catch {
             return skip(line, "is not a valid cookie (\(error.rawValue))")
         }
-        guard records.count < Self.maximumRecords else {
-            return skip(line, "is beyond the first \(Self.maximumRecords) cookies")
-        }
+        if cookie.isExpired(at: now) { return }
         // A change in the future, by a clock that was wrong, must not win over all later changes.
         let changed = changed.map { $0 > now ? .distantPast : $0 }
-        if !cookie.isExpired(at: now) { records.append(Record(cookie: cookie.limited(at: now), changed: changed)) }
+        let record = Record(cookie: cookie.limited(at: now), changed: changed)
+        // The last record of a cookie counts.
+        if let position = positions[cookie.key] {
+            records[position] = record
+        } else if records.count < Self.maximumRecords {
+            positions[cookie.key] = records.count
+            records.append(record)
+        } else {
+            skip(line, "is beyond the first \(Self.maximumRecords) cookies")
+        }
     }
 
     // MARK: Netscape

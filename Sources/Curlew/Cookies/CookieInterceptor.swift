@@ -70,7 +70,11 @@ struct CookieInterceptor: FoldableInterceptor {
         // An interceptor may have made a new request, to which redirects must not give the session's field.
         let request = context.withholding(request)
         let response = try await next(adapted(request) ?? request)
-        if request.options.cookies == .jar { jar.receive(response.head, from: response.request.url) }
+        // Most heads have no such field; a look-up of one field does not parse the others.
+        if request.options.cookies == .jar, response.head[.setCookie] != nil {
+            await jar.loadSuffixes()
+            jar.receive(response.head, from: response.request.url)
+        }
         return response
     }
 }

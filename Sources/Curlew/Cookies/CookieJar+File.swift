@@ -191,8 +191,9 @@ extension CookieJar {
     /// Reads the file and merges the changes, and writes the result if `writes` is true and there are changes; called
     /// on a disk thread.
     private func synchroniseNow(writes: Bool) throws(FileFailure) {
-        guard let own = state.withLock({ $0.file }) else { return }
-        var table = CookieTable()
+        let (file, known) = state.withLock { ($0.file, $0.table) }
+        guard let own = file else { return }
+        var table = known
         var skipped: [SkippedLine] = []
         var isForeign = false
         /// Returns the merged contents.
@@ -200,7 +201,9 @@ extension CookieJar {
             do throws(CookieFile.NotACookieFile) {
                 let found = try CookieFile(bytes, own.format, now: time)
                 skipped = found.skipped
-                table = mergedTable(own.merged(with: found.records), own.format)
+                // The file cannot have all cookies; the others stay as they are.
+                table = known.replaced(
+                    by: own.merged(with: found.records), keeping: { !own.format.canExpress($0) }, at: time)
                 let records = table.all.map { CookieFile.Record(cookie: $0.cookie, changed: $0.changed) }
                 return CookieFile(records).bytes(own.format)
             } catch {
@@ -221,35 +224,13 @@ extension CookieJar {
         adopt(table, skipped, upTo: writes && own.hasChanges ? own.lastNumber : 0)
     }
 
-    /// Returns a table with the merged records; cookies that the jar has already keep their order and last use.
-    private func mergedTable(_ records: [CookieFile.Record], _ format: FileFormat) -> CookieTable {
-        state.withLock { state in
-            var table = state.table.emptied()
-            // The file cannot have these cookies, so they stay as they are.
-            for entry in state.table.all where !format.canExpress(entry.cookie) {
-                table.restore(entry.cookie, changed: entry.changed, as: entry)
-            }
-            for record in records {
-                let known = state.table.entry(record.cookie.key)
-                let cookie = known.flatMap { record.completed(by: $0.cookie) } ?? record.cookie
-                table.restore(cookie, changed: record.changed ?? .distantPast, as: known)
-            }
-            _ = table.evictAll(at: time)
-            return table
-        }
-    }
-
     /// Replaces the cookies by those of the file, except for changes that were made in the meantime.
     private func adopt(_ table: CookieTable, _ skipped: [SkippedLine], upTo number: UInt64) {
         var table = table
         change { state in
             state.file?.skipped = skipped
             state.file?.forget(upTo: number)
-            for (key, change) in state.file?.pending ?? [:] {
-                table.remove(key)
-                guard change.cookie != nil, let entry = state.table.entry(key) else { continue }
-                table.restore(entry.cookie, changed: entry.changed, as: entry)
-            }
+            table.copy(Array(state.file?.pending.keys ?? [:].keys), from: state.table)
             for removal in state.file?.removals ?? [] {
                 let later = state.file?.pending ?? [:]
                 _ = table.removeAll { removal.selection.contains($0) && later[$0.key] == nil }
@@ -262,7 +243,7 @@ extension CookieJar {
 
 extension CookieFile.Record {
     /// Returns the cookie with what the Netscape format does not have, from the cookie of the jar.
-    fileprivate func completed(by known: Cookie) -> Cookie? {
+    func completed(by known: Cookie) -> Cookie? {
         guard changed == nil else { return nil }
         let isSame =
             known.value == cookie.value && known.expires == cookie.expires && known.isSecure == cookie.isSecure

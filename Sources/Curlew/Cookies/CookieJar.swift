@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
 internal import CurlewSupport
 internal import FoundationEssentials
 
@@ -61,7 +62,10 @@ public final class CookieJar: Sendable {
         now: @escaping @Sendable () -> Date = { Date() },
         suffixes: @escaping @Sendable () -> PublicSuffixes? = { PublicSuffixes.system }
     ) {
-        state = Lock(State(table: CookieTable(limits: limits), file: file))
+        let table = CookieTable(limits: limits) { domain in
+            HostName.isAddress(domain) ? domain : suffixes()?.registrableDomain(of: domain) ?? domain
+        }
+        state = Lock(State(table: table, file: file))
         self.now = now
         self.suffixes = suffixes
     }
@@ -110,7 +114,7 @@ public final class CookieJar: Sendable {
     /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule for names, values, domains or prefixes.
     public func set(_ cookie: Cookie) throws(Cookie.Refusal) {
         do throws(Cookie.Refusal.Reason) {
-            try CookieRules.checkMade(cookie, cookie.isHostOnly ? nil : suffixes())
+            try CookieRules.checkMade(cookie, suffixes())
             // A server would read such a text as a name and a value.
             if cookie.name.isEmpty, cookie.value.utf8.contains(UInt8(ascii: "=")) { throw .separator }
             try store(cookie.limited(at: now()), isSecure: true)
@@ -134,24 +138,28 @@ public final class CookieJar: Sendable {
     }
 
     private func receive(_ field: String, from site: CookieSite) throws(Cookie.Refusal) {
-        var name = ""
         var domain: String?
         do throws(Cookie.Refusal.Reason) {
             let parsed = try SetCookie(field)
-            (name, domain) = (parsed.name, parsed.domain)
-            // The list of suffixes is large, so it is loaded only if a cookie needs it.
-            let suffixes = parsed.domain == nil ? nil : suffixes()
-            let cookie = try CookieRules.cookie(parsed, from: site, suffixes: suffixes, now: now())
+            domain = parsed.domain
+            let cookie = try CookieRules.cookie(parsed, from: site, suffixes: suffixes(), now: now())
             try store(cookie, isSecure: site.isSecure)
         } catch {
+            let name = SetCookie.name(in: field)
             throw refuse(Cookie.Refusal(error, name: name, host: site.host, domain: domain))
         }
     }
 
+    /// Reads the list of public suffixes on a disk thread, if this is the first cookie of the process.
+    func loadSuffixes() async {
+        if PublicSuffixes.isLoaded { return }
+        let suffixes = suffixes
+        _ = await DiskThread.sharing.value { _ = suffixes() }
+    }
+
     /// Stores the cookies of a response; ``changes`` reports the refused ones.
     func receive(_ head: ResponseHead, from url: String) {
-        // Most heads have no such field; a look-up of one field does not parse the others.
-        guard head[.setCookie] != nil, let site = CookieSite(url: url) else { return }
+        guard let site = CookieSite(url: url) else { return }
         for field in head.fields.values(for: .setCookie) { try? receive(field, from: site) }
     }
 

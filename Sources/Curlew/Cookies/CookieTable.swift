@@ -8,6 +8,8 @@ struct CookieTable: Sendable {
     /// A stored cookie.
     struct Entry: Sendable {
         var cookie: Cookie
+        /// The registrable domain of the cookie, whose cookies share a limit.
+        let owner: String
         /// The number of the step that created the cookie; it orders cookies with equal creation times.
         var order: UInt64
         /// The number of the step that last sent or set the cookie.
@@ -24,19 +26,27 @@ struct CookieTable: Sendable {
 
     /// The maximum numbers of cookies.
     struct Limits: Sendable {
-        /// For one domain; RFC 6265bis §6.1 requires at least 50, and common browsers keep 180.
-        var perDomain = 180
+        /// For one registrable domain and its subdomains together, as in common browsers: otherwise the owner of one
+        /// domain could evict the cookies of all others. RFC 6265bis §6.1 requires at least 50 for each domain.
+        var perOwner = 180
         /// For all domains together (RFC 6265bis §6.1).
         var total = 3000
     }
 
     private let limits: Limits
+    /// Returns the registrable domain of a domain.
+    private let owner: @Sendable (String) -> String
     /// The entries of each domain, in the order of their storage.
     private var entries: [String: [Entry]] = [:]
+    /// The number of cookies of each owner.
+    private var owned: [String: Int] = [:]
     private(set) var count = 0
     private var lastStep: UInt64 = 0
 
-    init(limits: Limits = Limits()) { self.limits = limits }
+    init(limits: Limits = Limits(), owner: @escaping @Sendable (String) -> String = { $0 }) {
+        self.limits = limits
+        self.owner = owner
+    }
 
     // MARK: Reading
 
@@ -117,40 +127,72 @@ struct CookieTable: Sendable {
         }
         if !cookie.isExpired(at: now) {
             let stored = old.map { cookie.with(created: $0.cookie.created) } ?? cookie
-            insert(Entry(cookie: stored, order: old?.order ?? lastStep, used: lastStep, changed: now))
+            let owner = old?.owner ?? owner(cookie.domain)
+            insert(Entry(cookie: stored, owner: owner, order: old?.order ?? lastStep, used: lastStep, changed: now))
             effects.append(.stored(stored, replaced: old?.cookie))
+            if let bucket = entries[cookie.domain], bucket.contains(where: { $0.cookie.isExpired(at: now) }) {
+                effects += end(bucket.filter { $0.cookie.isExpired(at: now) }, .expired)
+            }
+            effects += evict(from: owner, at: now)
         }
-        return effects + evict(from: cookie.domain, at: now)
+        return effects + evict(at: now)
     }
 
-    /// Stores a cookie of a file as it is.
+    /// Returns a table with the cookies of a file.
     ///
-    /// - Parameter known: The entry of the cookie in the jar, whose order and last use it keeps.
-    mutating func restore(_ cookie: Cookie, changed: Date, as known: Entry?) {
-        lastStep += 1
-        remove(cookie.key)
-        insert(Entry(cookie: cookie, order: known?.order ?? lastStep, used: known?.used ?? 0, changed: changed))
+    /// - Parameters:
+    ///   - records: The cookies of the file; those that this table has already keep their order and last use.
+    ///   - keeps: Whether the table keeps a cookie that is not in the file.
+    ///   - now: The present time.
+    func replaced(
+        by records: [CookieFile.Record], keeping keeps: (Cookie) -> Bool, at now: Date
+    ) -> CookieTable {
+        let known = byKey
+        var merged = known.filter { keeps($0.value.cookie) }
+        var table = CookieTable(limits: limits, owner: owner)
+        table.lastStep = lastStep
+        for record in records {
+            let key = record.cookie.key
+            table.lastStep += 1
+            merged[key] = Entry(
+                cookie: known[key].flatMap { record.completed(by: $0.cookie) } ?? record.cookie,
+                owner: known[key]?.owner ?? owner(record.cookie.domain), order: known[key]?.order ?? table.lastStep,
+                used: known[key]?.used ?? 0, changed: record.changed ?? .distantPast)
+        }
+        for entry in merged.values.sorted(by: { $0.order < $1.order }) { table.insert(entry) }
+        _ = table.end(table.entries.values.joined().filter { $0.cookie.isExpired(at: now) }, .expired)
+        for owner in table.owned.keys.sorted() { _ = table.evict(from: owner, at: now) }
+        _ = table.evict(at: now)
+        return table
     }
 
-    /// Returns a table without cookies, with the same limits and step numbers.
-    func emptied() -> CookieTable {
-        var table = CookieTable(limits: limits)
-        table.lastStep = lastStep
-        return table
+    /// Copies the steps of another table that concern some cookies: their entries, or their removal.
+    mutating func copy(_ keys: some Sequence<Cookie.Key>, from other: CookieTable) {
+        for key in keys {
+            remove(key)
+            if let entry = other.entry(key) { insert(entry) }
+        }
+        lastStep = max(lastStep, other.lastStep)
     }
 
     /// Returns the effects that change this table into another one.
     func differences(to other: CookieTable) -> [Effect] {
-        let removed = all.filter { other.entry($0.cookie.key) == nil }.map { Effect.removed($0.cookie, .removed) }
+        let (before, after) = (byKey, other.byKey)
+        let removed = all.filter { after[$0.cookie.key] == nil }.map { Effect.removed($0.cookie, .removed) }
         let stored = other.all.compactMap { entry -> Effect? in
-            let old = self.entry(entry.cookie.key)?.cookie
+            let old = before[entry.cookie.key]?.cookie
             return old == entry.cookie ? nil : .stored(entry.cookie, replaced: old)
         }
         return removed + stored
     }
 
+    private var byKey: [Cookie.Key: Entry] {
+        Dictionary(uniqueKeysWithValues: entries.values.joined().map { ($0.cookie.key, $0) })
+    }
+
     private mutating func insert(_ entry: Entry) {
         entries[entry.cookie.domain, default: []].append(entry)
+        owned[entry.owner, default: 0] += 1
         count += 1
     }
 
@@ -174,57 +216,61 @@ struct CookieTable: Sendable {
         guard var bucket = entries.removeValue(forKey: key.domain) else { return nil }
         defer { if !bucket.isEmpty { entries[key.domain] = bucket } }
         guard let index = bucket.firstIndex(where: { $0.cookie.key == key }) else { return nil }
-        count -= 1
-        return bucket.remove(at: index)
+        let entry = bucket.remove(at: index)
+        discount(entry)
+        return entry
     }
 
     /// Removes the cookies that satisfy a condition, and returns them, oldest first.
     mutating func removeAll(where matches: (Cookie) -> Bool) -> [Cookie] {
-        let removed = all.map(\.cookie).filter(matches)
-        for cookie in removed { remove(cookie.key) }
-        return removed
+        let removed = all.filter { matches($0.cookie) }
+        _ = end(removed, .removed)
+        return removed.map(\.cookie)
+    }
+
+    /// Removes entries of the table.
+    private mutating func end(_ removed: [Entry], _ reason: CookieJar.Removal) -> [Effect] {
+        for (domain, removed) in Dictionary(grouping: removed, by: \.cookie.domain) {
+            let keys = Set(removed.map(\.cookie.key))
+            let rest = entries[domain]?.filter { !keys.contains($0.cookie.key) } ?? []
+            entries[domain] = rest.isEmpty ? nil : rest
+        }
+        for entry in removed { discount(entry) }
+        return removed.map { .removed($0.cookie, reason) }
+    }
+
+    private mutating func discount(_ entry: Entry) {
+        count -= 1
+        owned[entry.owner] = owned[entry.owner].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
 
     // MARK: Limits
+    // RFC 6265bis §5.7: expired cookies are removed first, then insecure ones of the owner, then any of the owner, then
+    // any; each time those that were not used for the longest time.
 
-    /// Removes cookies until the limits are kept (RFC 6265bis §5.7): first expired ones, then insecure ones of the
-    /// domain, then any of the domain, then any; each time the cookies that were not used for the longest time.
-    private mutating func evict(from domain: String, at now: Date) -> [Effect] {
-        var effects: [Effect] = []
-        if let bucket = entries[domain], bucket.contains(where: { $0.cookie.isExpired(at: now) }) {
-            effects += removeExpired(in: bucket, at: now)
+    /// Removes cookies of an owner until it keeps its limit.
+    private mutating func evict(from owner: String, at now: Date) -> [Effect] {
+        guard owned[owner] ?? 0 > limits.perOwner else { return [] }
+        // All cookies of a domain have the same owner.
+        let all = entries.values.filter { $0.first?.owner == owner }.flatMap(\.self)
+        let expired = all.filter { $0.cookie.isExpired(at: now) }
+        let rest = all.filter { !$0.cookie.isExpired(at: now) }.sorted { one, other in
+            one.cookie.isSecure == other.cookie.isSecure ? Self.isLessRecent(one, other) : !one.cookie.isSecure
         }
-        while let bucket = entries[domain], bucket.count > limits.perDomain {
-            let insecure = bucket.filter { !$0.cookie.isSecure }
-            effects += evictLeastRecentlyUsed(of: insecure.isEmpty ? bucket : insecure)
-        }
+        return end(expired, .expired) + end(Array(rest.prefix(max(rest.count - limits.perOwner, 0))), .evicted)
+    }
+
+    /// Removes cookies of any owner until the table keeps its limit.
+    private mutating func evict(at now: Date) -> [Effect] {
+        guard count > limits.total else { return [] }
+        let expired = entries.values.joined().filter { $0.cookie.isExpired(at: now) }
+        let effects = end(expired, .expired)
         guard count > limits.total else { return effects }
-        effects += removeExpired(in: entries.values.flatMap(\.self), at: now)
-        guard count > limits.total else { return effects }
-        // A table of a file may have many cookies too many, so they are sorted only once.
-        let oldest = entries.values.flatMap(\.self).sorted { ($0.used, $0.order) < ($1.used, $1.order) }
-        return effects + oldest.prefix(count - limits.total).map { evict($0) }
+        let oldest = entries.values.flatMap(\.self).sorted(by: Self.isLessRecent)
+        return effects + end(Array(oldest.prefix(count - limits.total)), .evicted)
     }
 
-    /// Removes cookies until the limits are kept, after a file was read.
-    mutating func evictAll(at now: Date) -> [Effect] {
-        entries.keys.sorted().flatMap { evict(from: $0, at: now) }
-    }
-
-    private mutating func removeExpired(in bucket: [Entry], at now: Date) -> [Effect] {
-        bucket.filter { $0.cookie.isExpired(at: now) }.map { entry in
-            remove(entry.cookie.key)
-            return .removed(entry.cookie, .expired)
-        }
-    }
-
-    private mutating func evictLeastRecentlyUsed(of entries: [Entry]) -> [Effect] {
-        guard let entry = entries.min(by: { ($0.used, $0.order) < ($1.used, $1.order) }) else { return [] }
-        return [evict(entry)]
-    }
-
-    private mutating func evict(_ entry: Entry) -> Effect {
-        remove(entry.cookie.key)
-        return .removed(entry.cookie, .evicted)
+    private static func isLessRecent(_ one: Entry, _ other: Entry) -> Bool {
+        (one.used, one.order) < (other.used, other.order)
     }
 }

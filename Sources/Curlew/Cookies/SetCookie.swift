@@ -25,12 +25,19 @@ struct SetCookie: Sendable, Equatable {
     /// Complexity: O(*n*).
     init(_ text: String) throws(Cookie.Refusal.Reason) {
         let pieces = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
-        (name, value) = Self.pair(pieces[0]) ?? ("", Self.text(Self.trimmed(pieces[0])))
+        (name, value) = Self.nameAndValue(pieces[0])
         guard !text.utf8.contains(where: { $0.isControl && $0 != 0x09 }) else { throw .controlCharacter }
         for piece in pieces.dropFirst() {
             let (name, value) = Self.pair(piece) ?? (Self.text(Self.trimmed(piece)), "")
             if value.utf8.count <= Self.longestAttribute { take(name.lowercased(), value) }
         }
+    }
+
+    /// Returns the name in a field that is perhaps invalid.
+    static func name(in text: String) -> String { nameAndValue(text.utf8.prefix { $0 != UInt8(ascii: ";") }).0 }
+
+    private static func nameAndValue(_ bytes: Substring.UTF8View) -> (String, String) {
+        pair(bytes) ?? ("", Self.text(trimmed(bytes)))
     }
 
     /// Stores an attribute; a later one of the same name replaces an earlier one.

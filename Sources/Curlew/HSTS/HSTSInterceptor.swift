@@ -53,7 +53,7 @@ struct HSTSInterceptor: FoldableInterceptor {
         var upgraded = request
         upgraded.url = url
         if let error = context.certificateError(for: upgraded) { throw Self.explained(error) }
-        context.announce(.redirects(to: upgraded, by: .temporaryRedirect))
+        context.announce(.upgrades(to: upgraded))
         var response: IncomingResponse
         do throws(NetworkError) { response = try await send(upgraded, context, next) } catch {
             throw error.isCancellation ? error : Self.explained(error)

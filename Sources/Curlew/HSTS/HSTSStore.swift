@@ -14,7 +14,7 @@ public import FoundationEssentials
 ///
 /// ```swift
 /// let hsts = try await HSTSStore(file: "hsts.txt")
-/// hsts.set(HSTSStore.Host("example.com", includesSubdomains: true, expires: .distantFuture))
+/// try hsts.set(HSTSStore.Host("example.com", includesSubdomains: true, expires: .distantFuture))
 /// let session = Session(hsts: hsts)
 /// ```
 ///
@@ -32,7 +32,7 @@ public final class HSTSStore: Sendable {
         /// Creates a host.
         ///
         /// - Parameters:
-        ///   - name: The name of the host; an IP address is ignored by the store (RFC 6797 §8.1.1).
+        ///   - name: The name of the host; ``HSTSStore/set(_:)`` refuses an invalid name and an IP address.
         ///   - includesSubdomains: Whether all subdomains require https, too; false unless given.
         ///   - expires: The time at which the requirement ends; no end unless given.
         public init(_ name: String, includesSubdomains: Bool = false, expires: Date = .distantFuture) {
@@ -116,9 +116,17 @@ public final class HSTSStore: Sendable {
 
     // MARK: Changing
 
-    /// Adds a host, also before its first response, or replaces its policy; ignores IP addresses and invalid names.
-    public func set(_ host: Host) {
-        guard HostName.key(host.name) == host.name, !HostName.isAddress(host.name) else { return }
+    /// Adds a host, also before its first response, or replaces its policy.
+    ///
+    /// - Throws: `NetworkError` of kind `.invalidRequest` in phase `preparing` for an invalid name and for an IP
+    ///   address, which cannot have a policy (RFC 6797 §8.1.1).
+    public func set(_ host: Host) throws(NetworkError) {
+        guard HostName.key(host.name) == host.name, !HostName.isAddress(host.name) else {
+            throw NetworkError(
+                .invalidRequest, phase: .preparing, "“\(host.name.escapingControls)” is not the name of a host.",
+                hint: "HSTS needs a name such as example.com, without scheme, port and path, and no IP address.",
+                requestFlaw: .host)
+        }
         let now = now()
         change { state in
             state.table.set(host, at: now)

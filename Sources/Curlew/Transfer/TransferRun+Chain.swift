@@ -222,6 +222,9 @@ extension TransferRun {
                 state.withheld = request.withheld
             }
             emit(.redirected(status, to: request.url))
+        case .upgrades(let request):
+            // A retry of the http request is still a retry.
+            emit(.redirected(.temporaryRedirect, to: request.url))
         }
     }
 
@@ -265,14 +268,13 @@ extension TransferRun {
     var isFirstAttemptSent: Bool { state.withLock { $0.machine.hasFirst } }
 
     func certificateError(for request: Request) -> NetworkError? {
-        guard let known = state.withLock({ $0.certificateError }), let target = try? request.target() else {
-            return nil
-        }
-        return known.host == target.host ? known.error : nil
+        let errors = state.withLock { $0.certificateErrors }
+        if errors.isEmpty { return nil }
+        return (try? request.target()).flatMap { errors[$0.host] }
     }
 
     func keepCertificateError(_ error: NetworkError, of host: String) {
-        state.withLock { $0.certificateError = CertificateError(error, of: host) }
+        state.withLock { if $0.certificateErrors[host] == nil { $0.certificateErrors[host] = error } }
     }
 
     var isStreamed: Bool { state.withLock { $0.machine.claim == .stream } }
@@ -300,6 +302,8 @@ extension Interception {
         case restarts(Request)
         /// The interceptor follows a redirect with a request.
         case redirects(to: Request, by: Status)
+        /// The interceptor sends an http request as this https request.
+        case upgrades(to: Request)
     }
 }
 

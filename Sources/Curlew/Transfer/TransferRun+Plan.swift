@@ -38,7 +38,8 @@ extension TransferRun {
         // If the attempt cannot be planned any more, the chain reports the error.
         let attempt = (try? Self.firstAttempt(of: request, by: chain, on: session, id))?.attempt
         let old = state.withLock { state -> Attempt? in
-            guard state.machine.replan(attempt?.engine) else { return attempt }
+            // Another task may have made a newer plan in the meantime.
+            guard (now.revision, now.at) >= state.planned, state.machine.replan(attempt?.engine) else { return attempt }
             defer { (state.first, state.planned) = (attempt, now) }
             return state.first
         }

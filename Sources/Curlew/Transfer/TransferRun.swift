@@ -59,22 +59,14 @@ final class TransferRun: Sendable {
         var latestRequest: Request?
         /// Whether the next attempt follows a redirect.
         var followsRedirect = false
-        /// The certificate error that no later attempt may override.
-        var certificateError: CertificateError?
+        /// The certificate errors of hosts that require https; no later attempt may override them.
+        var certificateErrors: [String: NetworkError] = [:]
         /// The names of fields that redirects to other origins have removed.
         var withheld: [HeaderName] = []
         /// Whether no holder is left to read a response.
         var isDropped = false
         /// Whether the observers of the session know the end already.
         var isEndReported = false
-    }
-
-    /// The certificate error of a host that requires https.
-    final class CertificateError: Sendable {
-        let host: String
-        let error: NetworkError
-
-        init(_ error: NetworkError, of host: String) { (self.error, self.host) = (error, host) }
     }
 
     let id: UInt64

@@ -316,6 +316,26 @@ struct CookieFileTests {
         #expect(try await jar("cookies", format).cookies.count == 160)
     }
 
+    /// A change of the jar replaces all lines of a cookie, not only the first.
+    @Test func lastLineOfACookieCounts() async throws {
+        folder.write("cookies", Array("h.test\tFALSE\t/\tTRUE\t0\ta\t1\nh.test\tFALSE\t/\tTRUE\t0\ta\t2\n".utf8))
+        let jar = try await jar()
+        #expect(jar.cookies.map(\.value) == ["2"])
+        try jar.set(Cookie("a", "3", host: "h.test"))
+        try await jar.save()
+        #expect(jar.cookies.map(\.value) == ["3"] && text("cookies").split(separator: "\n").count == 3)
+    }
+
+    /// The work is not quadratic.
+    @Test func fileWithTooManyCookiesIsCutToTheLimits() async throws {
+        let lines = (0..<12_000).map { ".big.test\tTRUE\t/\tTRUE\t0\tn\($0 % 10_000)\t\($0)" }
+        folder.write("cookies", Array(lines.joined(separator: "\n").utf8))
+        let jar = try await jar("cookies")
+        #expect(jar.cookies.count == 180)
+        let values = jar.cookies(for: "https://big.test/").compactMap { Int($0.value) }
+        #expect(values.count == 180 && values.allSatisfy { $0 >= 2000 })
+    }
+
     // MARK: Saving
 
     @Test func changesAreWrittenWithoutACall() async throws {

@@ -89,6 +89,25 @@ struct CookieJarTests {
         }
     }
 
+    @Test func ownerOfManyHostsCannotEvictTheCookiesOfOthers() throws {
+        try #require(PublicSuffixes.system != nil)
+        try jar.set(Cookie("s", "1", host: "other.co.uk"))
+        for number in 0..<200 {
+            for name in ["a", "b"] { try jar.set(field: name, from: "https://h\(number).evil.co.uk/") }
+        }
+        #expect(jar.cookies.count == 181 && jar.cookies.first?.name == "s")
+        // The hosts of a company's customers and addresses have different owners.
+        for host in ["a.github.io", "b.github.io", "127.0.0.1", "128.0.0.1"] {
+            for number in 0..<100 { try jar.set(Cookie("\(number)", "1", host: host)) }
+        }
+        #expect(jar.cookies.count == 581)
+    }
+
+    @Test func refusalNamesACookieWithControlCharacters() {
+        let refusal = #expect(throws: Cookie.Refusal.self) { try jar.set(field: " sid = \u{1}; Path=/", from: url) }
+        #expect(refusal?.reason == .controlCharacter && refusal?.name == "sid")
+    }
+
     @Test func invalidURLIsRefused() {
         #expect(reason { () throws(Cookie.Refusal) in try jar.set(field: "a=b", from: "nonsense") } == .invalidDomain)
     }

@@ -69,7 +69,8 @@ struct CookieCurlTests {
 
     @Test func curlAndAStoreShareTheirHosts() async throws {
         let store = try await HSTSStore(file: folder("hsts"))
-        store.set(HSTSStore.Host("kept.test", includesSubdomains: true, expires: Date(timeIntervalSinceNow: 10_000)))
+        try store.set(
+            HSTSStore.Host("kept.test", includesSubdomains: true, expires: Date(timeIntervalSinceNow: 10_000)))
         try await store.save()
         // curl reads the file, and writes it again with its own comment.
         let arguments =

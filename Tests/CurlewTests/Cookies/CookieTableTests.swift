@@ -10,8 +10,8 @@ import Testing
 struct CookieTableTests {
     private let now = CookieCase.start
 
-    private func table(perDomain: Int = 3, total: Int = 5) -> CookieTable {
-        CookieTable(limits: CookieTable.Limits(perDomain: perDomain, total: total))
+    private func table(perOwner: Int = 3, total: Int = 5) -> CookieTable {
+        CookieTable(limits: CookieTable.Limits(perOwner: perOwner, total: total))
     }
 
     private func cookie(
@@ -74,6 +74,22 @@ struct CookieTableTests {
         #expect(!names(table).contains("c.test") && names(table).contains("d.test") && table.count == 5)
     }
 
+    /// A domain and its subdomains share the limit, so that their owner cannot evict the cookies of others.
+    @Test func domainsOfAnOwnerShareALimit() throws {
+        let limits = CookieTable.Limits(perOwner: 3, total: 5)
+        var table = CookieTable(limits: limits) { $0.split(separator: ".").suffix(2).joined(separator: ".") }
+        let domains = ["b.test", "1.a.test", "a.test", "2.a.test", "1.a.test", "3.a.test", "4.a.test"]
+        for (number, domain) in domains.enumerated() {
+            _ = try table.store(
+                cookie("\(number)", domain, isSecure: number != 4), isSecure: true, at: now)
+        }
+        // The insecure cookie went first, then the oldest ones.
+        #expect(names(table) == ["0", "3", "5", "6"])
+        #expect(table.removeAll { $0.domain == "3.a.test" }.map(\.name) == ["5"])
+        _ = try table.store(cookie("7", "5.a.test"), isSecure: true, at: now)
+        #expect(names(table) == ["0", "3", "6", "7"])
+    }
+
     @Test func defaultLimitsAreAtLeastThoseOfTheRFC() throws {
         var table = CookieTable()
         for number in 0..<200 { _ = try table.store(cookie("\(number)"), isSecure: true, at: now) }
@@ -111,7 +127,7 @@ struct CookieTableTests {
     @Test(arguments: 0..<20)
     func randomStepsKeepTheRules(_ seed: Int) throws {
         var chance = SeededChance(UInt64(seed))
-        var table = CookieTable(limits: CookieTable.Limits(perDomain: 6, total: 15))
+        var table = CookieTable(limits: CookieTable.Limits(perOwner: 6, total: 15))
         let hosts = ["a.test", "b.a.test", "c.b.a.test", "d.test", "127.0.0.1"]
         let paths = ["/", "/x", "/x/", "/x/y"]
         for step in 0..<500 {

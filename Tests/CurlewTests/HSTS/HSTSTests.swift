@@ -75,7 +75,7 @@ struct HSTSTests {
 
     @Test func observersSeeTheChangeAsARedirect() async throws {
         let session = try session()
-        session.hsts?.set(HSTSStore.Host("site.test"))
+        try session.hsts?.set(HSTSStore.Host("site.test"))
         var redirects: [String] = []
         let transfer = session.transfer(Request(url("http")))
         for await event in transfer.events {
@@ -88,7 +88,7 @@ struct HSTSTests {
 
     @Test func redirectToAKnownHostIsSentOverTLS() async throws {
         let session = try session()
-        session.hsts?.set(HSTSStore.Host("site.test"))
+        try session.hsts?.set(HSTSStore.Host("site.test"))
         server.on("GET", "/from", .redirect(to: url("http")))
         let plain = try MockServer { _ in .redirect(to: "http://site.test:\(self.server.port)/from") }
         let head = try await session.data(for: Request(plain.url("/"))).1
@@ -100,7 +100,7 @@ struct HSTSTests {
     /// The internal redirects do not count.
     @Test func maximumOfRedirectsCountsThoseOfServers() async throws {
         let session = try session()
-        session.hsts?.set(HSTSStore.Host("site.test"))
+        try session.hsts?.set(HSTSStore.Host("site.test"))
         server.on("GET", "/from", .redirect(to: url("http")))
         var request = Request(url("http", "site.test", "/from"))
         request.options.redirects = .follow(max: 1)
@@ -109,9 +109,39 @@ struct HSTSTests {
         #expect(try await networkError { _ = try await session.data(for: request) }.kind == .tooManyRedirects)
     }
 
-    @Test func portIsChangedFrom80Only() {
+    @Test func retryAfterTheChangeIsReported() async throws {
+        let session = try session { $0.retry = RetryPolicy(limit: 1, backoff: .none) }
+        try session.hsts?.set(HSTSStore.Host("site.test"))
+        let isFirst = Lock(true)
+        server.on("GET", "/x") { _ in
+            let isFirst = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            return isFirst ? .status(503) : .text("done")
+        }
+        let transfer = session.transfer(Request(url("http")))
+        var steps: [String] = []
+        for await event in transfer.events {
+            switch event.kind {
+            case .redirected: steps.append("redirected")
+            case .retried: steps.append("retried")
+            default: break
+            }
+        }
+        #expect(steps == ["redirected", "redirected", "retried"])
+    }
+
+    @Test(arguments: ["127.0.0.1", "::1", "a b", "https://h.test", ""])
+    func storeRefusesWhatIsNoName(_ name: String) {
         let store = HSTSStore()
-        store.set(HSTSStore.Host("h.test", includesSubdomains: true))
+        let error = #expect(throws: NetworkError.self) { try store.set(HSTSStore.Host(name)) }
+        #expect(error?.kind == .invalidRequest && error?.requestFlaw == .host && store.hosts == [])
+    }
+
+    @Test func portIsChangedFrom80Only() throws {
+        let store = HSTSStore()
+        try store.set(HSTSStore.Host("h.test", includesSubdomains: true))
         #expect(store.upgraded("http://h.test") == "https://h.test/")
         #expect(store.upgraded("http://h.test:80/a?b#c") == "https://h.test/a?b#c")
         #expect(store.upgraded("http://h.test:8080/a") == "https://h.test:8080/a")
@@ -165,7 +195,7 @@ struct HSTSTests {
 
     @Test func maxAgeZeroEndsThePolicy() async throws {
         let session = try session()
-        session.hsts?.set(HSTSStore.Host("site.test"))
+        try session.hsts?.set(HSTSStore.Host("site.test"))
         server.on("GET", "/end") { _ in .text("x").field("Strict-Transport-Security", "max-age=0") }
         _ = try await session.data(for: Request(url("http", "site.test", "/end")))
         #expect(session.hsts?.hosts == [] && session.hsts?.isKnown("site.test") == false)
@@ -249,7 +279,7 @@ struct HSTSTests {
     func certificateErrorOfAKnownHostIsFinal(_ scope: Interception.Scope) async throws {
         let session = try session([Stubborn(scope: scope)], trust: SystemTrust())
         #expect(try await session.data(for: Request(url("https"))).1.status == .ok)
-        session.hsts?.set(HSTSStore.Host("site.test"))
+        try session.hsts?.set(HSTSStore.Host("site.test"))
         for scheme in ["https", "http"] {
             let error = try await networkError { _ = try await session.data(for: Request(url(scheme))) }
             #expect(error.kind == .untrusted)
@@ -258,24 +288,43 @@ struct HSTSTests {
         #expect(server.requestCount == 1)
     }
 
+    /// The error of one host does not replace that of another.
+    @Test func certificateErrorsOfSeveralHostsAreFinal() async throws {
+        let hosts = ["site.test", "a.site.test"].map { url("https", $0) }
+        let session = try session(
+            [
+                .intercept(scope: .attempt) { request, _, next in
+                    for url in hosts {
+                        await #expect(throws: NetworkError.self) { _ = try await next(Request(url)) }
+                    }
+                    var insecure = request
+                    insecure.trust = InsecureTrust(reason: "test")
+                    return try await next(insecure)
+                }
+            ], trust: SystemTrust())
+        try session.hsts?.set(HSTSStore.Host("site.test", includesSubdomains: true))
+        let error = try await networkError { _ = try await session.data(for: Request(hosts[0])) }
+        #expect(error.kind == .untrusted && server.requestCount == 0)
+    }
+
     /// An interceptor of attempts is inside the first change to https.
     @Test func requestOfAnAttemptInterceptorIsSentOverTLS() async throws {
         let plain = url("http")
         let session = try session([
             .intercept(scope: .attempt) { _, _, next in try await next(Request(plain)) }
         ])
-        session.hsts?.set(HSTSStore.Host("site.test"))
+        try session.hsts?.set(HSTSStore.Host("site.test"))
         let head = try await session.data(for: Request(url("https", "a.site.test"))).1
         #expect(head.url == url("https") && head.history.map(\.head.status.code) == [307])
     }
 
     @Test func authenticatorsKeepTheirOrigin() async throws {
         let session = try session([.basic("anna", "sesame")])
-        session.hsts?.set(HSTSStore.Host("site.test"))
+        try session.hsts?.set(HSTSStore.Host("site.test"))
         let body = try await session.data(for: Request(url("http"))).0
         #expect(String(decoding: body, as: UTF8.self).hasSuffix("Basic YW5uYTpzZXNhbWU="))
         // Another host, although it is known.
-        session.hsts?.set(HSTSStore.Host("a.site.test"))
+        try session.hsts?.set(HSTSStore.Host("a.site.test"))
         server.on("GET", "/out", .redirect(to: url("http", "a.site.test")))
         let other = try await session.data(for: Request(url("http", "site.test", "/out"))).0
         #expect(String(decoding: other, as: UTF8.self) == "GET /x?y=1 -")
@@ -286,8 +335,8 @@ struct HSTSTests {
     @Test func storeKeepsItsHostsInAFile() async throws {
         let folder = try Folder()
         let (one, other) = (try await HSTSStore(file: folder("hsts")), try await HSTSStore(file: folder("hsts")))
-        one.set(HSTSStore.Host("one.test"))
-        other.set(HSTSStore.Host("two.test", includesSubdomains: true))
+        try one.set(HSTSStore.Host("one.test"))
+        try other.set(HSTSStore.Host("two.test", includesSubdomains: true))
         try await one.save()
         try await other.save()
         #expect(other.hosts.map(\.name) == ["one.test", "two.test"])
