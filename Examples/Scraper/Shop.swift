@@ -17,9 +17,7 @@ struct Shop {
     /// Logs in if necessary, and returns the titles of all pages.
     func titles(user: String, password: String) async throws(NetworkError) -> [String] {
         // The session cookie is for all paths, so the jar has it for the account, too.
-        if api.session.cookies?.cookies(for: account).contains(where: { $0.name == "sid" }) != true {
-            try await logIn(user, password)
-        }
+        if api.session.cookies?.cookie(named: "sid", for: account) == nil { try await logIn(user, password) }
         var titles: [String] = []
         var next: Int? = 1
         while let number = next {

@@ -3,7 +3,6 @@
 
 import Curlew
 import CurlewTesting
-import Glibc
 
 /// The local server of the shop, and the output.
 struct Stage {
@@ -50,19 +49,19 @@ struct Stage {
         print("  " + line + (isExpected ? "" : " <- unexpected"))
     }
 
-    /// Prints a change of the jar.
-    mutating func note(_ change: CookieJar.Change) {
-        if case .refused(let refusal) = change { refusals.insert(refusal.reason.rawValue) }
-        print("  jar:", change)
+    /// Prints why the jar has not stored a cookie.
+    mutating func note(_ refusal: Cookie.Refusal) {
+        refusals.insert(refusal.reason.rawValue)
+        print("  \(refusal)")
     }
 
-    /// Ends the program, with status 0 if all results are as expected.
-    func end() -> Never {
+    /// Prints a summary, and returns the status of the program: 0 if all results are as expected.
+    func end() -> Int32 {
         let expected: Set = ["foreignDomain", "brokenPrefix", "insecureSameSiteNone", "tooLong"]
         let isComplete = refusals.isSuperset(of: expected)
         print(
             "\n\(server.requests.count) requests, \(refusals.count) reasons for refusals, \(unexpected) unexpected results"
         )
-        exit(unexpected == 0 && isComplete && server.violations.isEmpty ? 0 : 1)
+        return unexpected == 0 && isComplete && server.violations.isEmpty ? 0 : 1
     }
 }

@@ -11,7 +11,7 @@ func examine(_ input: [UInt8]) {
     let start = Date(timeIntervalSince1970: 1_767_225_600)
     for url in ["https://a.example.com/x/y", "http://a.example.com/x/y", "http://127.0.0.1/"] {
         let jar = CookieJar(now: { start })
-        guard let site = CookieSite(url: url) else { continue }
+        guard let site = CookieTarget(url: url) else { continue }
         do throws(Cookie.Refusal) {
             try jar.set(field: text, from: url)
         } catch {
@@ -25,7 +25,7 @@ func examine(_ input: [UInt8]) {
     }
 }
 
-private func examine(_ cookie: Cookie, _ site: CookieSite, _ start: Date) {
+private func examine(_ cookie: Cookie, _ site: CookieTarget, _ start: Date) {
     let length = cookie.name.utf8.count + cookie.value.utf8.count
     demand(length > 0 && length <= 4096, "a cookie has \(length) bytes")
     demand(CookieRules.matches(host: site.host, domain: cookie.domain), "the domain is \(cookie.domain)")

@@ -13,7 +13,7 @@ import Testing
 private func guideToLogin(_ name: String, _ password: String) async throws -> String {
     let jar = try await CookieJar(file: "cookies.txt")
     let shop = Client("https://shop.example.com", session: Session(cookies: jar))
-    if jar.cookies(for: "https://shop.example.com/account").isEmpty {
+    if jar.cookie(named: "sid", for: "https://shop.example.com/account") == nil {
         try await shop.post("login", .form(["user": name, "password": password]))
     }
     let account = try await shop.get("account", using: .text)
@@ -21,10 +21,15 @@ private func guideToLogin(_ name: String, _ password: String) async throws -> St
     return account
 }
 
-private func guideToRefusals(_ jar: CookieJar) async {
-    for await change in jar.changes {
-        if case .refused(let refusal) = change { print(refusal) }
-    }
+private func guideToRefusals(_ jar: CookieJar) {
+    for refusal in jar.refusals { print(refusal) }
+}
+
+private func guideToTasks(_ jar: CookieJar, _ url: String) throws {
+    _ = jar.cookie(named: "csrftoken", for: url)?.value
+    try jar.set(Cookie("theme", "dark", host: "example.com", isSecure: false))
+    let data = jar.contents(format: .json)
+    _ = try CookieJar(contents: data, format: .json)
 }
 
 private func guideToHSTS() async throws -> Session {
@@ -43,8 +48,8 @@ private func snippetOfCookie(_ jar: CookieJar) throws {
 }
 
 // Cookies/Cookie+Refusal.swift
-private func snippetOfRefusal(_ jar: CookieJar) async {
-    for await case .refused(let refusal) in jar.changes { print(refusal) }
+private func snippetOfRefusal(_ jar: CookieJar) {
+    for refusal in jar.refusals where refusal.reason == .publicSuffix { print(refusal) }
 }
 
 // Cookies/CookieJar.swift
@@ -72,16 +77,19 @@ struct LoginTests {
         server.on("POST", "/login") { request in
             guard request.bodyText == "password=sesame&user=anna" else { return .status(401) }
             return .redirect(to: "/account", status: 303).field("Set-Cookie", "sid=31d4; Path=/; HttpOnly")
+                .field("Set-Cookie", "theme=dark; Path=/")
         }
         server.on("GET", "/account") { request in
-            request.field("Cookie") == "sid=31d4" ? .text("Anna") : .status(403)
+            // The cookie without a login must not look like one.
+            request.field("Cookie")?.contains("sid=31d4") == true ? .text("Anna") : .status(403)
         }
         let file = FileManager.default.temporaryDirectory.appending(path: "curlew-login-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: file) }
         for run in 0..<2 {
             let jar = try await CookieJar(file: file)
+            if run == 0 { try jar.set(Cookie("consent", "1", host: "127.0.0.1")) }
             let shop = Client(try BaseURL(server.url("/")), session: Session(cookies: jar))
-            if jar.cookies(for: server.url("/account")).isEmpty {
+            if jar.cookie(named: "sid", for: server.url("/account")) == nil {
                 #expect(run == 0)
                 try await shop.post("login", .form(["user": "anna", "password": "sesame"]))
             }

@@ -59,12 +59,17 @@ struct PublicSuffixes: Sendable {
     /// - Returns: The registrable domain; nil for a public suffix.
     func registrableDomain(of domain: String) -> String? {
         // libpsl returns a pointer into the given text.
-        domain.withCString { find(list, $0).map { String(cString: $0) } }
+        Self.withoutFinalDot(domain).withCString { find(list, $0).map { String(cString: $0) } }
     }
 
     /// - Parameter parts: The parts of the list: 1 for registries, 2 for companies, or their sum.
     private func contains(_ domain: String, in parts: CInt) -> Bool {
-        domain.withCString { ask(list, $0, parts) } == 1
+        Self.withoutFinalDot(domain).withCString { ask(list, $0, parts) } == 1
+    }
+
+    /// Returns a domain as libpsl expects it: "co.uk." is the same domain as "co.uk".
+    private static func withoutFinalDot(_ domain: String) -> String {
+        domain.utf8.last == UInt8(ascii: ".") ? String(domain.dropLast()) : domain
     }
 }
 

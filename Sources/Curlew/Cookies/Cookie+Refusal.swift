@@ -7,7 +7,7 @@ extension Cookie {
     /// The reason why a jar does not store a cookie; its description has no secret.
     ///
     /// ```swift
-    /// for await case .refused(let refusal) in jar.changes { print(refusal) }
+    /// for refusal in jar.refusals where refusal.reason == .publicSuffix { print(refusal) }
     /// ```
     public struct Refusal: Error, Sendable, Hashable {
         /// The rule that the cookie breaks.
@@ -29,14 +29,15 @@ extension Cookie {
             case foreignDomain
             /// The domain is a public suffix, such as "com" or "co.uk" (§5.7, step 9).
             case publicSuffix
-            /// A response without TLS sets `Secure`, and its host is not this machine (§5.7, step 13).
+            /// A response without TLS sets `Secure`, and its host is not localhost (§5.7, step 13).
             case insecureOrigin
             /// The cookie would hide a secure cookie, but its response has no TLS (§5.7, step 16).
             case hidesSecureCookie
             /// `SameSite=None` requires `Secure` (§5.7, step 19).
             case insecureSameSiteNone
-            /// The name begins with `__Secure-`, `__Host-`, `__Http-` or `__Host-Http-`, and the attributes that this
-            /// prefix requires are missing; or a cookie without a name has such a value (§5.7, steps 20 to 22).
+            /// The name begins with `__Secure-` without `Secure`, `__Http-` without `Secure` and `HttpOnly`, `__Host-`
+            /// without `Secure` and `Path=/` or with `Domain`, or `__Host-Http-` without all of these; or a cookie
+            /// without a name has such a value (§5.7, steps 20 to 22).
             case brokenPrefix
         }
 
@@ -69,22 +70,23 @@ extension Cookie.Refusal: CustomStringConvertible, LocalizedError {
     public var errorDescription: String? { description }
 }
 
-extension Cookie.Refusal.Reason {
+// Thrown by the pure steps; the jar makes a refusal of it.
+extension Cookie.Refusal.Reason: Error {
     fileprivate func explanation(_ domain: String?) -> String {
         let named = "its domain" + (domain.map { " “\($0)”" } ?? "")
         return switch self {
         case .controlCharacter: "it contains a control character."
         case .empty: "its name and its value are empty."
-        case .tooLong: "its name and its value have more than \(CookieRules.longestCookie) bytes."
-        case .separator: "its name, value or path contains a separator, or has a space or a tab at an end."
+        case .tooLong: "its name and its value have more than \(CookieRules.maximumCookieLength) bytes."
+        case .separator: "its name, value or path contains “;”, its name contains “=”, or its name or value has a space at an end."
         case .invalidDomain: "\(named) is not a valid host."
         case .invalidPath: "its path does not begin with “/”."
         case .foreignDomain: "the host does not belong to \(named)."
         case .publicSuffix: "\(named) is a public suffix, under which others have their own domains."
-        case .insecureOrigin: "only a response over https or from this machine can set “Secure”."
+        case .insecureOrigin: "only a response over https or from localhost can set “Secure”."
         case .hidesSecureCookie: "it would hide a secure cookie, but was received without TLS."
         case .insecureSameSiteNone: "“SameSite=None” requires “Secure”."
-        case .brokenPrefix: "its prefix requires attributes that it does not have."
+        case .brokenPrefix: "its name breaks the rules of its prefix, such as “__Secure-” or “__Host-”."
         }
     }
 }

@@ -7,14 +7,14 @@ public import FoundationEssentials
 
 /// A cookie: a name and a value, and the requests that it is sent with.
 ///
-/// A ``CookieJar`` makes cookies of `Set-Cookie` fields. Create one yourself to add it to a jar:
+/// A ``CookieJar`` makes cookies from `Set-Cookie` fields. Create one yourself to add it to a jar:
 ///
 /// ```swift
 /// try jar.set(Cookie("theme", "dark", host: "example.com"))
 /// for cookie in jar.cookies { print(cookie.name, cookie.expires.map { "\($0)" } ?? "until the end of the session") }
 /// ```
 public struct Cookie: Sendable, Hashable {
-    /// A value of the `SameSite` attribute (RFC 6265bis §5.6.7), which is stored and given back.
+    /// A value of the `SameSite` attribute (RFC 6265bis §5.6.7), which a jar stores, but not a Netscape file.
     ///
     /// It restricts no request, because a program has no site of its own.
     public enum SameSite: String, Sendable, Hashable, Codable, CaseIterable {
@@ -22,7 +22,7 @@ public struct Cookie: Sendable, Hashable {
         case strict
         /// Also for navigation from other sites.
         case lax
-        /// For all requests; such a cookie is always `isSecure`.
+        /// For all requests; a jar refuses such a cookie without `isSecure`.
         case unrestricted = "none"
     }
 
@@ -36,7 +36,7 @@ public struct Cookie: Sendable, Hashable {
     public let isHostOnly: Bool
     /// The start of the paths that get the cookie, such as "/" or "/account".
     public let path: String
-    /// Whether the cookie is sent only over https, and to this machine.
+    /// Whether the cookie is sent only over https; http to localhost counts, too.
     public let isSecure: Bool
     /// Whether the server asks to hide the cookie from scripts; it does not restrict requests.
     public let isHTTPOnly: Bool
@@ -44,7 +44,9 @@ public struct Cookie: Sendable, Hashable {
     public let sameSite: SameSite?
     /// The expiry, in whole seconds; nil for a session cookie.
     public let expires: Date?
-    /// The time at which the first cookie of this name, domain and path was stored; it decides the order of sending.
+    /// The time at which the jar first stored this cookie, which a replacement keeps; it decides the order of sending.
+    ///
+    /// A Netscape file does not have it; then it is the time of reading.
     public let created: Date
 
     /// Creates a cookie for one host, without its subdomains.
@@ -55,7 +57,7 @@ public struct Cookie: Sendable, Hashable {
     ///   - value: The value.
     ///   - host: The host that gets the cookie.
     ///   - path: The start of the paths that get the cookie; all paths unless given.
-    ///   - isSecure: Whether the cookie is sent only over https; true unless given.
+    ///   - isSecure: Whether the cookie is sent only over https, or to localhost; true unless given.
     ///   - isHTTPOnly: Whether it is hidden from scripts; true unless given.
     ///   - sameSite: The `SameSite` attribute; nil unless given.
     ///   - expires: The time of its expiry; nil, a session cookie, unless given.
@@ -76,7 +78,7 @@ public struct Cookie: Sendable, Hashable {
     ///   - value: The value.
     ///   - domain: The domain; a dot at its start is ignored.
     ///   - path: The start of the paths that get the cookie; all paths unless given.
-    ///   - isSecure: Whether the cookie is sent only over https; true unless given.
+    ///   - isSecure: Whether the cookie is sent only over https, or to localhost; true unless given.
     ///   - isHTTPOnly: Whether it is hidden from scripts; true unless given.
     ///   - sameSite: The `SameSite` attribute; nil unless given.
     ///   - expires: The time of its expiry; nil, a session cookie, unless given.
@@ -111,8 +113,8 @@ extension Cookie {
     /// Whether the cookie has no expiry, so that it belongs to the session in which it was set.
     public var isSession: Bool { expires == nil }
 
-    /// The identity of a cookie: a jar has at most one cookie with this name, domain and path (RFC 6265bis §5.7,
-    /// step 23).
+    /// The identity of a cookie: a jar has at most one cookie with this name, domain, host-only flag and path
+    /// (RFC 6265bis §5.7, step 23).
     struct Key: Hashable, Sendable {
         let name: String
         let domain: String
@@ -158,7 +160,7 @@ extension Cookie {
 }
 
 extension Date {
-    /// The next whole second, limited to the distant past and future; not a number becomes the distant future.
+    /// The date rounded up to a whole second, between the distant past and future; NaN becomes the distant future.
     var inWholeSeconds: Date {
         guard self > .distantPast else { return self.timeIntervalSince1970.isNaN ? .distantFuture : .distantPast }
         return Date(timeIntervalSince1970: min(self, .distantFuture).timeIntervalSince1970.rounded(.up))

@@ -11,7 +11,8 @@ extension CookieJar {
         ///
         /// The format has no `SameSite`, no creation time, and no cookies with tabs, which stay in memory.
         case netscape
-        /// An array of objects, one on each line, with everything that the jar knows.
+        /// A JSON array with one cookie on each line and all its properties, in a format of Curlew; exports of browsers
+        /// have other properties and are no such files.
         case json
     }
 
@@ -50,20 +51,25 @@ struct CookieFile: Sendable {
     private static let headers = ["# netscape http cookie file", "# http cookie file"]
 
     private(set) var records: [Record] = []
-    /// The positions of the records that were read.
-    private var positions: [Cookie.Key: Int] = [:]
+    /// The positions of the records that were read, and their lines.
+    private var places: [Cookie.Key: (position: Int, line: Int)] = [:]
+    private let suffixes: PublicSuffixes?
     private(set) var skipped: [CookieJar.SkippedLine] = []
 
-    init(_ records: [Record]) { self.records = records }
+    init(_ records: [Record]) { (self.records, suffixes) = (records, nil) }
 
     /// Parses a file; damaged lines are skipped.
     ///
     /// - Parameters:
     ///   - bytes: The contents; empty contents are a file without cookies.
+    ///   - suffixes: The public suffixes; nil, unless given, when they are unknown.
     ///   - now: The present time; cookies that have expired are left out.
     /// - Throws: `NotACookieFile` for contents that are not empty and have neither a cookie nor the first line of a
     ///   cookie file.
-    init(_ bytes: [UInt8], _ format: CookieJar.FileFormat, now: Date) throws(NotACookieFile) {
+    init(
+        _ bytes: [UInt8], _ format: CookieJar.FileFormat, suffixes: PublicSuffixes? = nil, now: Date
+    ) throws(NotACookieFile) {
+        self.suffixes = suffixes
         switch format {
         case .netscape: try readLines(bytes, now)
         case .json: try readJSON(bytes, now)
@@ -97,10 +103,17 @@ struct CookieFile: Sendable {
         if skipped.count < Self.maximumReports { skipped.append(CookieJar.SkippedLine(line: line, reason: reason)) }
     }
 
+    /// Reports the lines of cookies that the jar has evicted at once.
+    mutating func skipEvicted(_ cookies: [Cookie]) {
+        for line in cookies.compactMap({ places[$0.key]?.line }).sorted() {
+            skip(line, "is beyond the limits of a jar")
+        }
+    }
+
     /// Adds a cookie if the rules allow it and it has not expired.
     private mutating func add(_ cookie: Cookie, changed: Date?, line: Int, _ now: Date) {
         do throws(Cookie.Refusal.Reason) {
-            try CookieRules.checkMade(cookie, nil)
+            try CookieRules.checkMade(cookie, suffixes)
         } catch {
             return skip(line, "is not a valid cookie (\(error.rawValue))")
         }
@@ -109,10 +122,11 @@ struct CookieFile: Sendable {
         let changed = changed.map { $0 > now ? .distantPast : $0 }
         let record = Record(cookie: cookie.limited(at: now), changed: changed)
         // The last record of a cookie counts.
-        if let position = positions[cookie.key] {
-            records[position] = record
+        if let place = places[cookie.key] {
+            records[place.position] = record
+            places[cookie.key]?.line = line
         } else if records.count < Self.maximumRecords {
-            positions[cookie.key] = records.count
+            places[cookie.key] = (records.count, line)
             records.append(record)
         } else {
             skip(line, "is beyond the first \(Self.maximumRecords) cookies")
@@ -154,6 +168,8 @@ struct CookieFile: Sendable {
             let object = line.last == UInt8(ascii: ",") ? line.dropLast() : line
             guard let record = try? decoder.decode(JSONRecord.self, from: Data(object)) else {
                 damaged.append(number)
+                // Most likely the file has another layout.
+                if !isRecognised, damaged.count > Self.maximumReports { break }
                 continue
             }
             isRecognised = true
@@ -266,14 +282,14 @@ private struct NetscapeLine {
     }
 
     func cookie(created: Date) -> Cookie {
-        let expiry = expires == 0 ? nil : Date(timeIntervalSince1970: Double(expires))
-        // Some programs write TRUE for an IP address, which has no subdomains.
-        let isHostOnly = !includesSubdomains || HostName.isAddress(domain)
+        // Some programs write a negative expiry for session cookies.
+        let expiry = expires <= 0 ? nil : Date(timeIntervalSince1970: Double(expires))
+        // Some programs write TRUE for an IP address or a single label, which have no subdomains.
+        let isHostOnly = !includesSubdomains || HostName.isAddress(domain) || !domain.utf8.contains(UInt8(ascii: "."))
         return Cookie(
-            name: name, value: value, domain: HostName.key(domain) ?? domain, isHostOnly: isHostOnly,
+            name: name, value: value, domain: CookieRules.domainKey(domain) ?? domain, isHostOnly: isHostOnly,
             path: path.utf8.first == UInt8(ascii: "/") ? path : "/", isSecure: isSecure, isHTTPOnly: isHTTPOnly,
-            sameSite: nil,
-            expires: expiry, created: created)
+            sameSite: nil, expires: expiry, created: created)
     }
 }
 
@@ -288,9 +304,9 @@ private struct JSONRecord: Codable {
     var httpOnly: Bool
     var sameSite: Cookie.SameSite?
     var expires: Double?
-    /// Microseconds.
-    var created: Int64?
-    var changed: Int64?
+    /// Microseconds since 1970, which files of other programs do not have.
+    var created: Int64
+    var changed: Int64
 
     init(_ record: CookieFile.Record) {
         let cookie = record.cookie
@@ -299,16 +315,16 @@ private struct JSONRecord: Codable {
         (secure, httpOnly, sameSite) = (cookie.isSecure, cookie.isHTTPOnly, cookie.sameSite)
         expires = cookie.expires?.timeIntervalSince1970
         created = cookie.created.microseconds
-        changed = record.changed?.microseconds
+        changed = (record.changed ?? cookie.created).microseconds
     }
 
-    var changedDate: Date? { changed.map { Date(microseconds: $0) } }
+    var changedDate: Date { Date(microseconds: changed) }
 
     func cookie(_ now: Date) -> Cookie {
-        return Cookie(
-            name: name, value: value, domain: HostName.key(domain) ?? domain, isHostOnly: hostOnly, path: path,
+        Cookie(
+            name: name, value: value, domain: CookieRules.domainKey(domain) ?? domain, isHostOnly: hostOnly, path: path,
             isSecure: secure, isHTTPOnly: httpOnly, sameSite: sameSite,
             expires: expires.map { Date(timeIntervalSince1970: $0) },
-            created: created.map { min(Date(microseconds: $0), now) } ?? now)
+            created: min(Date(microseconds: created), now))
     }
 }

@@ -7,11 +7,11 @@ internal import CurlewSupport
 extension Request {
     /// How a request uses the cookies of its session's jar.
     public enum CookieUse: String, Sendable, Hashable, Codable, CaseIterable {
-        /// The jar's cookies are sent, and the cookies of the response are stored.
+        /// Sends the jar's cookies, and stores those of the response.
         case jar
-        /// The jar's cookies are sent, but those of the response are not stored.
+        /// Sends the jar's cookies, but stores none of the response.
         case readOnly
-        /// The jar is not used.
+        /// Neither sends nor stores cookies of the jar.
         case none
     }
 }
@@ -29,7 +29,7 @@ struct CookieInterceptor: FoldableInterceptor {
     let isInnermost = true
     let noticedFields: HeadFields = []
 
-    var count: ChangeCount? { jar.count }
+    var revision: Revision? { jar.revision }
 
     /// - Parameter fields: The fields of the session.
     init(jar: CookieJar, fields: HeaderFields) {

@@ -4,15 +4,15 @@
 internal import CurlewSupport
 
 extension CookieJar {
-    /// A change of a jar, or a cookie that it has not stored; descriptions never show values.
+    /// A stored, removed or refused cookie, or a failed save; descriptions never show values.
     public enum Change: Sendable, Hashable {
-        /// A cookie was stored; `replaced` is the earlier cookie with the same name, domain and path.
+        /// A cookie was stored; `replaced` is the cookie that it replaced.
         case stored(Cookie, replaced: Cookie?)
         /// A cookie was removed.
         case removed(Cookie, Removal)
         /// A cookie was not stored.
         case refused(Cookie.Refusal)
-        /// The jar could not read or write its file; it keeps the changes for the next save.
+        /// The automatic save, or the one at shutdown, failed; the changes wait for the next save. `save()` only throws.
         case fileFailed(path: String, reason: String)
         /// The number of changes before this one that were dropped, because the observer was too slow.
         case dropped(Int)
@@ -27,7 +27,8 @@ extension CookieJar {
 
     /// The reason why a cookie was removed.
     public enum Removal: String, Sendable, Hashable, Codable, CaseIterable {
-        /// It has expired, or a server removed it by an expiry in the past.
+        /// It has expired, or was set with an expiry in the past. An expiry is reported when the jar next stores a cookie
+        /// or reads its file.
         case expired
         /// The jar had too many cookies.
         case evicted
@@ -76,8 +77,12 @@ extension CookieJar {
         var value: CookieJar? { jar.withLock { $0.jar } }
     }
 
-    /// Notifies observers of a refusal, and returns it.
+    /// Keeps a refusal, notifies observers of it, and returns it.
     func refuse(_ refusal: Cookie.Refusal) -> Cookie.Refusal {
+        state.withLock { state in
+            if state.refusals.count == State.maximumRefusals { state.refusals.removeFirst() }
+            state.refusals.append(refusal)
+        }
         notify(.refused(refusal))
         return refusal
     }

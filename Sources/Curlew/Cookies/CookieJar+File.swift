@@ -3,7 +3,7 @@
 
 internal import CurlewEngine
 internal import CurlewSupport
-internal import FoundationEssentials
+public import FoundationEssentials
 
 extension CookieJar {
     /// The file of a jar, and the changes that are not in it yet.
@@ -13,19 +13,19 @@ extension CookieJar {
             var cookie: Cookie?
             let at: Date
             let number: UInt64
+            /// Whether the program removed the cookie.
+            var isRequested = false
         }
 
         let file: SharedFile
         let format: FileFormat
-        var skipped: [SkippedLine] = []
         private(set) var pending: [Cookie.Key: Pending] = [:]
-        /// The sets of cookies that the program removed; other processes may have added further members to the file.
+        /// The removals of several cookies at once; the next save also applies them to cookies that other processes have
+        /// added to the file.
         private(set) var removals: [(selection: Selection, at: Date, number: UInt64)] = []
         private(set) var lastNumber: UInt64 = 0
-        /// The maximum number of changes that wait for the file; beyond it, removals are forgotten.
+        /// The maximum number of changes that wait for the file; beyond it, removals by servers are forgotten.
         private static let maximumPending = 10_000
-        /// Whether a task will write the file soon.
-        var isSaveScheduled = false
 
         init(_ file: SharedFile, _ format: FileFormat) { (self.file, self.format) = (file, format) }
 
@@ -40,20 +40,21 @@ extension CookieJar {
             }
         }
 
-        mutating func note(_ key: Cookie.Key, _ cookie: Cookie?, at now: Date) {
+        mutating func note(_ key: Cookie.Key, _ cookie: Cookie?, at now: Date, isRequested: Bool = false) {
             lastNumber += 1
-            pending[key] = Pending(cookie: cookie, at: now, number: lastNumber)
+            pending[key] = Pending(cookie: cookie, at: now, number: lastNumber, isRequested: isRequested)
             // While the file cannot be written, a server must not fill the memory with cookies that are evicted again.
-            if pending.count > Self.maximumPending { pending = pending.filter { $0.value.cookie != nil } }
+            guard pending.count > Self.maximumPending else { return }
+            pending = pending.filter { $0.value.cookie != nil || $0.value.isRequested }
         }
 
         mutating func note(_ selection: Selection, at now: Date) {
-            if case .cookie(let key) = selection { return note(key, nil, at: now) }
+            if case .cookie(let key) = selection { return note(key, nil, at: now, isRequested: true) }
             lastNumber += 1
             removals.removeAll { $0.selection == selection }
             removals.append((selection, now, lastNumber))
             for (key, change) in pending where change.cookie.map(selection.contains) == true {
-                pending[key] = Pending(cookie: nil, at: now, number: lastNumber)
+                pending[key] = Pending(cookie: nil, at: now, number: lastNumber, isRequested: true)
             }
         }
 
@@ -88,26 +89,26 @@ extension CookieJar {
         }
     }
 
-    /// The time from a change to the writing of the file, unless it is written before.
-    private static let saveDelay = Duration.seconds(1)
-
     // MARK: Opening
 
-    /// Creates a jar whose cookies are in a file, which is read now and created when there are cookies to save.
+    /// Creates a jar whose cookies are in a file; a missing file is created by the first save.
     ///
-    /// The file is read and written on a disk thread. Changes are written a second later, by ``save()``, and by the
-    /// shutdown of a session with this jar. Several processes may use the same file: a save adds the changes of this
-    /// jar to the cookies in the file. If two processes change the same cookie, the later change wins in a JSON file,
-    /// and the later save in a Netscape file. A process that saves an older change after another one has removed the
-    /// cookie adds it again. The file is replaced atomically, with permissions for this user only. Session cookies are
-    /// saved, too, as curl does; call ``removeSessionCookies()`` if a new run of the program is a new session.
+    /// The file is read now, on a disk thread. The jar saves its changes after a second, in ``save()``, and when a
+    /// session with this jar shuts down. A failed automatic save is repeated a minute later. Session cookies are saved,
+    /// too; see ``removeSessionCookies()``.
+    ///
+    /// Several processes may share the file, because a save merges the changes of this jar into it. If two of them
+    /// change the same cookie, the later change wins in a JSON file, and the later save in a Netscape file. The file does
+    /// not record removals: a process that later saves an older change of a removed cookie brings it back. A save
+    /// replaces the file atomically with mode 0600, and leaves out damaged lines and comments. If another program has
+    /// removed or emptied the file, the next save writes all cookies again.
     ///
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - format: The format of the file; the Netscape format of curl and wget unless given.
     /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: the file cannot be read, has no
-    ///   directory, is a link, belongs to another user or can be written by one, or has contents that are not cookies.
-    ///   A damaged line is not an error; ``skippedLines`` has it.
+    ///   directory, is larger than 64 MiB, is a symbolic or hard link, belongs to another user or can be written by
+    ///   one, or is not a cookie file. A damaged line is not an error; ``skippedLines`` has it.
     public convenience init(file path: String, format: FileFormat = .netscape) async throws(NetworkError) {
         let file = SharedFile(DiskFile.absolute(path))
         self.init(file: FileState(file, format))
@@ -117,8 +118,45 @@ extension CookieJar {
     /// The path of the jar's file; nil for a jar in memory.
     public var file: String? { state.withLock { $0.file?.file.path } }
 
-    /// The lines of the file that were skipped when it was last read; empty for a jar in memory.
-    public var skippedLines: [SkippedLine] { state.withLock { $0.file?.skipped ?? [] } }
+    /// The lines that were skipped when the file or the contents were last read, at most 1000.
+    public var skippedLines: [SkippedLine] { state.withLock { $0.skipped } }
+
+    // MARK: Contents
+
+    /// Creates a jar in memory with the cookies of a file's contents, such as a secret or a value of a database.
+    ///
+    /// ``skippedLines`` has the damaged lines.
+    ///
+    /// - Parameters:
+    ///   - contents: The bytes of a cookie file.
+    ///   - format: The format of the contents; the Netscape format of curl and wget unless given.
+    /// - Throws: `NetworkError` of kind `.decodingFailed` in phase `decoding` for contents that are not empty and not
+    ///   those of a cookie file.
+    public convenience init(
+        contents: some Sequence<UInt8>, format: FileFormat = .netscape
+    ) throws(NetworkError) {
+        self.init()
+        do throws(CookieFile.NotACookieFile) {
+            var found = try CookieFile(Array(contents), format, suffixes: suffixes(), now: time)
+            let (table, evicted) = state.withLock(\.table).replaced(
+                by: found.records, keeping: { _ in false }, at: time)
+            found.skipEvicted(evicted)
+            adopt(table, evicted, found.skipped, upTo: 0)
+        } catch {
+            throw NetworkError(
+                .decodingFailed, phase: .decoding, "The contents are not those of a cookie file.",
+                hint: "Check the format: it is \(format.rawValue).")
+        }
+    }
+
+    /// Returns all cookies as the contents of a file, which `init(contents:format:)` and other programs read.
+    ///
+    /// - Parameter format: The format; the Netscape format, which has no cookies with tabs, unless given.
+    public func contents(format: FileFormat = .netscape) -> Data {
+        let now = time
+        let records = state.withLock { $0.table }.records.filter { !$0.cookie.isExpired(at: now) }
+        return Data(CookieFile(records).bytes(format))
+    }
 
     // MARK: Saving
 
@@ -130,15 +168,6 @@ extension CookieJar {
     public func save() async throws(NetworkError) {
         guard let path = file else { return }
         do throws(FileFailure) { try await synchronise(writes: true) } catch { throw error.networkError(path) }
-    }
-
-    /// Saves the changes after `saveDelay`.
-    func saveLater() {
-        Task(priority: .utility) {
-            try? await ContinuousClock().wait(for: Self.saveDelay)
-            state.withLock { $0.file?.isSaveScheduled = false }
-            try? await saveAndReport()
-        }
     }
 
     /// Saves the changes; observers get a report of a failure, too.
@@ -194,18 +223,23 @@ extension CookieJar {
         let (file, known) = state.withLock { ($0.file, $0.table) }
         guard let own = file else { return }
         var table = known
+        var evicted: [Cookie] = []
         var skipped: [SkippedLine] = []
         var isForeign = false
         /// Returns the merged contents.
         func merge(_ bytes: [UInt8]) -> [UInt8]? {
             do throws(CookieFile.NotACookieFile) {
-                let found = try CookieFile(bytes, own.format, now: time)
-                skipped = found.skipped
+                // A file that another program has emptied or removed is no reason to forget the cookies.
+                var found =
+                    bytes.isEmpty
+                    ? CookieFile(known.records)
+                    : try CookieFile(bytes, own.format, suffixes: suffixes(), now: time)
                 // The file cannot have all cookies; the others stay as they are.
-                table = known.replaced(
+                (table, evicted) = known.replaced(
                     by: own.merged(with: found.records), keeping: { !own.format.canExpress($0) }, at: time)
-                let records = table.all.map { CookieFile.Record(cookie: $0.cookie, changed: $0.changed) }
-                return CookieFile(records).bytes(own.format)
+                found.skipEvicted(evicted)
+                skipped = found.skipped
+                return CookieFile(table.records).bytes(own.format)
             } catch {
                 isForeign = true
                 return nil
@@ -221,22 +255,25 @@ extension CookieJar {
             throw .disk(error)
         }
         if isForeign { throw .foreign }
-        adopt(table, skipped, upTo: writes && own.hasChanges ? own.lastNumber : 0)
+        adopt(table, evicted, skipped, upTo: writes && own.hasChanges ? own.lastNumber : 0)
     }
 
-    /// Replaces the cookies by those of the file, except for changes that were made in the meantime.
-    private func adopt(_ table: CookieTable, _ skipped: [SkippedLine], upTo number: UInt64) {
+    /// Replaces the cookies by those of a file, except for changes that were made in the meantime.
+    private func adopt(_ table: CookieTable, _ evicted: [Cookie], _ skipped: [SkippedLine], upTo number: UInt64) {
         var table = table
+        let now = time
         change { state in
-            state.file?.skipped = skipped
+            state.skipped = skipped
             state.file?.forget(upTo: number)
-            table.copy(Array(state.file?.pending.keys ?? [:].keys), from: state.table)
-            for removal in state.file?.removals ?? [] {
-                let later = state.file?.pending ?? [:]
-                _ = table.removeAll { removal.selection.contains($0) && later[$0.key] == nil }
+            let later = state.file?.pending ?? [:]
+            table.copy(later.keys, from: state.table)
+            if let removals = state.file?.removals, !removals.isEmpty {
+                _ = table.removeAll { cookie in
+                    later[cookie.key] == nil && removals.contains { $0.selection.contains(cookie) }
+                }
             }
             defer { state.table = table }
-            return state.table.differences(to: table)
+            return state.table.differences(to: table, evicted: evicted, at: now)
         }
     }
 }
@@ -249,14 +286,5 @@ extension CookieFile.Record {
             known.value == cookie.value && known.expires == cookie.expires && known.isSecure == cookie.isSecure
             && known.isHTTPOnly == cookie.isHTTPOnly
         return isSame ? known : cookie.with(created: known.created)
-    }
-}
-
-extension CookieJar.State {
-    /// Marks a save as scheduled if one is due; returns whether the caller must start it.
-    mutating func markSaveScheduled() -> Bool {
-        guard let own = file, own.hasChanges, !own.isSaveScheduled else { return false }
-        file?.isSaveScheduled = true
-        return true
     }
 }

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 
 /// The cookies of one or more sessions (RFC 6265bis).
 ///
-/// Every session has a jar in memory unless it is created with another one, or with none. A jar stores the cookies of
+/// Every session has a jar in memory, unless you pass another jar or nil. A jar stores the cookies of
 /// all responses, also of redirects, challenges and errors, and adds the right ones to each request. Sessions with the
 /// same jar share its cookies. Any thread may use a jar.
 ///
@@ -19,8 +19,9 @@ internal import FoundationEssentials
 /// try await jar.save()
 /// ```
 ///
-/// A jar keeps at most 180 cookies for a domain and 3000 in all, and each of them for at most 400 days. Beyond that it
-/// removes expired cookies first, then those that were not used for the longest time.
+/// A jar keeps at most 180 cookies for a registrable domain with its subdomains, and 3000 in all. When it is full, it
+/// removes expired cookies first, then those of the full domain without `Secure`, then the least recently used. An
+/// expiry is at most 400 days away; session cookies stay until they are removed.
 ///
 /// A value that is not UTF-8 is read as ISO-8859-1 and sent as UTF-8.
 public final class CookieJar: Sendable {
@@ -30,6 +31,10 @@ public final class CookieJar: Sendable {
         var latest: LookUp?
         var observers: [ObjectIdentifier: Observer] = [:]
         var file: FileState?
+        var skipped: [SkippedLine] = []
+        /// The latest refusals, the oldest first.
+        var refusals: [Cookie.Refusal] = []
+        static let maximumRefusals = 100
     }
 
     /// The field for the requests to a URL; an object, because each request takes a reference to it.
@@ -50,9 +55,15 @@ public final class CookieJar: Sendable {
     }
 
     let state: Lock<State>
-    let count = ChangeCount()
+    let revision = Revision()
     private let now: @Sendable () -> Date
-    private let suffixes: @Sendable () -> PublicSuffixes?
+    let suffixes: @Sendable () -> PublicSuffixes?
+    private let delayedSave = DelayedSave<CookieJar>(
+        hasChanges: { $0.state.withLock { $0.file?.hasChanges ?? false } },
+        save: { jar in
+            do throws(NetworkError) { try await jar.saveAndReport() } catch { return false }
+            return true
+        })
 
     /// Creates an empty jar in memory.
     public convenience init() { self.init(limits: CookieTable.Limits()) }
@@ -89,14 +100,28 @@ public final class CookieJar: Sendable {
     /// - Parameter url: An http or https URL; the list is empty for another text.
     public func cookies(for url: String) -> [Cookie] { lookUp(url)?.cookies ?? [] }
 
+    /// Returns the cookie of a name for requests to a URL, such as the token of a form; nil without one.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the cookie.
+    ///   - url: An http or https URL.
+    /// - Returns: Of several cookies, the one that is sent first.
+    public func cookie(named name: String, for url: String) -> Cookie? {
+        // Bytes are compared: for Swift, strings of different bytes can be equal.
+        cookies(for: url).first { $0.name.utf8.elementsEqual(name.utf8) }
+    }
+
+    /// The latest 100 cookies that were not stored, with the reasons; the oldest first.
+    public var refusals: [Cookie.Refusal] { state.withLock { $0.refusals } }
+
     /// Returns the look-up for a URL; nil when the jar has no cookies for it.
     func lookUp(_ url: String) -> LookUp? {
-        if count.isEmpty { return nil }
+        if revision.isEmpty { return nil }
         let latest = state.withLock { $0.latest }
         if let latest, latest.url == url, latest.expiry.map({ $0 > now() }) ?? true {
             return latest.field == nil ? nil : latest
         }
-        guard let site = CookieSite(url: url) else { return nil }
+        guard let site = CookieTarget(url: url) else { return nil }
         let made = state.withLock { state in
             let (cookies, expiry) = state.table.cookies(for: site, at: now())
             let made = LookUp(url, cookies, until: expiry)
@@ -108,10 +133,10 @@ public final class CookieJar: Sendable {
 
     // MARK: Changing
 
-    /// Adds a cookie that the program has made, or replaces the cookie with the same name, domain and path.
+    /// Adds a cookie, or replaces the one with the same name, domain, path and `isHostOnly`.
     ///
     /// If `cookie` has expired, the jar only removes the old cookie. It limits the expiry to 400 days from now.
-    /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule for names, values, domains or prefixes.
+    /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule, which ``changes`` and ``refusals`` also report.
     public func set(_ cookie: Cookie) throws(Cookie.Refusal) {
         do throws(Cookie.Refusal.Reason) {
             try CookieRules.checkMade(cookie, suffixes())
@@ -128,16 +153,16 @@ public final class CookieJar: Sendable {
     /// - Parameters:
     ///   - field: The value of the field, such as "sid=31d4; Path=/; Secure".
     ///   - url: The http or https URL of the request.
-    /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule, which ``changes`` also reports; its reason is
-    ///   `.invalidDomain` for an invalid URL.
+    /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule, which ``changes`` and ``refusals`` also report; its
+    ///   reason is `.invalidDomain` for an invalid URL.
     public func set(field: String, from url: String) throws(Cookie.Refusal) {
-        guard let site = CookieSite(url: url) else {
+        guard let site = CookieTarget(url: url) else {
             throw refuse(Cookie.Refusal(.invalidDomain, name: "", host: redactedURL(url)))
         }
         try receive(field, from: site)
     }
 
-    private func receive(_ field: String, from site: CookieSite) throws(Cookie.Refusal) {
+    private func receive(_ field: String, from site: CookieTarget) throws(Cookie.Refusal) {
         var domain: String?
         do throws(Cookie.Refusal.Reason) {
             let parsed = try SetCookie(field)
@@ -159,7 +184,7 @@ public final class CookieJar: Sendable {
 
     /// Stores the cookies of a response; ``changes`` reports the refused ones.
     func receive(_ head: ResponseHead, from url: String) {
-        guard let site = CookieSite(url: url) else { return }
+        guard let site = CookieTarget(url: url) else { return }
         for field in head.fields.values(for: .setCookie) { try? receive(field, from: site) }
     }
 
@@ -174,9 +199,9 @@ public final class CookieJar: Sendable {
         }
     }
 
-    /// Removes a cookie; its value need not be the same.
+    /// Removes the cookie with the same name, domain, path and `isHostOnly`; the value need not be the same.
     ///
-    /// - Returns: Whether the jar had a cookie with this name, domain and path.
+    /// - Returns: Whether the jar had such a cookie.
     @discardableResult
     public func remove(_ cookie: Cookie) -> Bool { !remove(.cookie(cookie.key)).isEmpty }
 
@@ -228,18 +253,19 @@ public final class CookieJar: Sendable {
     ) throws(Failure) {
         let (wakes, mustSave) = try state.withLock { state throws(Failure) in
             let effects = try body(&state)
-            if effects.isEmpty { return ([Buffer.Wake](), state.markSaveScheduled()) }
+            let mustSave = state.file?.hasChanges ?? false
+            if effects.isEmpty { return ([Buffer.Wake](), mustSave) }
             state.latest = nil
-            count.change(to: state.table.count)
-            return (state.notify(effects.map { Change($0) }), state.markSaveScheduled())
+            revision.advance(entries: state.table.count)
+            return (state.notify(effects.map { Change($0) }), mustSave)
         }
         for wake in wakes { wake() }
-        if mustSave { saveLater() }
+        if mustSave { delayedSave.schedule(self) }
     }
 }
 
 extension CookieJar: CustomStringConvertible, CustomReflectable {
-    /// The number of cookies and the names of their domains, without names and values.
+    /// The number of cookies and at most ten of their domains, without names and values of cookies.
     public var description: String {
         let cookies = cookies
         let domains = Set(cookies.map(\.domain)).sorted().prefix(10).joined(separator: ", ")

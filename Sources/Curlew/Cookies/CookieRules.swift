@@ -4,12 +4,12 @@
 internal import FoundationEssentials
 
 /// The parts of a request URL that decide which cookies it gets, and which its response may set.
-struct CookieSite: Sendable, Hashable {
+struct CookieTarget: Sendable, Hashable {
     /// The host in normal form.
     let host: String
     /// The path, without the query; it begins with "/".
     let path: String
-    /// Whether the connection is safe from others on the network: https, or this machine.
+    /// Whether the connection is safe from others on the network: https, or localhost.
     let isSecure: Bool
 
     init(_ target: RequestTarget) {
@@ -28,7 +28,7 @@ struct CookieSite: Sendable, Hashable {
 /// The rules that turn a parsed `Set-Cookie` field into a cookie (RFC 6265bis §5.1 and §5.7), as pure functions.
 enum CookieRules {
     /// The maximum length of a name and its value together, in bytes (§5.7, step 4).
-    static let longestCookie = 4096
+    static let maximumCookieLength = 4096
     /// The maximum time from the receipt of a cookie to its expiry: 400 days, in seconds (§5.5).
     static let longestAge: Int64 = 34_560_000
 
@@ -60,7 +60,7 @@ enum CookieRules {
 
     // MARK: Storing
 
-    /// Returns the cookie of a `Set-Cookie` field, judged by all rules that need no other cookie.
+    /// Returns the cookie of a `Set-Cookie` field, after the checks that need no other cookie.
     ///
     /// - Parameters:
     ///   - field: The parsed field.
@@ -68,7 +68,7 @@ enum CookieRules {
     ///   - suffixes: The public suffixes; nil when they are unknown, and then a cookie is for the site's host only.
     ///   - now: The time of the receipt.
     static func cookie(
-        _ field: SetCookie, from site: CookieSite, suffixes: PublicSuffixes?, now: Date
+        _ field: SetCookie, from site: CookieTarget, suffixes: PublicSuffixes?, now: Date
     ) throws(Cookie.Refusal.Reason) -> Cookie {
         let (domain, isHostOnly) = try domain(field.domain, for: site.host, suffixes)
         if field.isSecure, !site.isSecure { throw .insecureOrigin }
@@ -101,7 +101,7 @@ enum CookieRules {
     }
 
     /// Returns a domain in normal form; nil for an invalid one.
-    private static func domainKey(_ text: String) -> String? {
+    static func domainKey(_ text: String) -> String? {
         // HostName.key would remove a dot at the end, which belongs to the name.
         if text.hasSuffix(".") { return (try? HostName.normal(text[...], names: nil)).map(String.init) }
         return HostName.key(text)
@@ -122,7 +122,7 @@ enum CookieRules {
     static func check(_ cookie: Cookie, hasPath: Bool) throws(Cookie.Refusal.Reason) {
         let length = cookie.name.utf8.count + cookie.value.utf8.count
         if length == 0 { throw .empty }
-        if length > longestCookie { throw .tooLong }
+        if length > maximumCookieLength { throw .tooLong }
         if cookie.sameSite == .unrestricted, !cookie.isSecure { throw .insecureSameSiteNone }
         guard Prefix.isSatisfied(by: cookie, hasPath: hasPath) else { throw .brokenPrefix }
     }

@@ -12,7 +12,7 @@ struct CookieTable: Sendable {
         let owner: String
         /// The number of the step that created the cookie; it orders cookies with equal creation times.
         var order: UInt64
-        /// The number of the step that last sent or set the cookie.
+        /// The number of the step that last set the cookie or looked it up.
         var used: UInt64
         /// The time of the last change, for merging with a file.
         var changed: Date
@@ -53,12 +53,15 @@ struct CookieTable: Sendable {
     /// Returns all entries, oldest first.
     var all: [Entry] { entries.values.flatMap(\.self).sorted { Self.isOlder($0, $1) } }
 
+    /// All cookies for a file.
+    var records: [CookieFile.Record] { all.map { CookieFile.Record(cookie: $0.cookie, changed: $0.changed) } }
+
     func entry(_ key: Cookie.Key) -> Entry? { entries[key.domain]?.first { $0.cookie.key == key } }
 
     /// The cookies for a request (RFC 6265bis §5.8.3), in the order of sending: longer paths first, then older cookies.
     ///
     /// - Returns: The cookies, and the earliest time at which one of them expires.
-    mutating func cookies(for site: CookieSite, at now: Date) -> (cookies: [Cookie], expiry: Date?) {
+    mutating func cookies(for site: CookieTarget, at now: Date) -> (cookies: [Cookie], expiry: Date?) {
         guard count > 0 else { return ([], nil) }
         lastStep += 1
         var found: [Entry] = []
@@ -78,7 +81,7 @@ struct CookieTable: Sendable {
         return (found.map(\.cookie), expiry)
     }
 
-    private static func isSent(_ cookie: Cookie, to site: CookieSite, at now: Date) -> Bool {
+    private static func isSent(_ cookie: Cookie, to site: CookieTarget, at now: Date) -> Bool {
         if cookie.isHostOnly ? site.host != cookie.domain : !CookieRules.matches(host: site.host, domain: cookie.domain)
         {
             return false
@@ -144,9 +147,10 @@ struct CookieTable: Sendable {
     ///   - records: The cookies of the file; those that this table has already keep their order and last use.
     ///   - keeps: Whether the table keeps a cookie that is not in the file.
     ///   - now: The present time.
+    /// - Returns: The table, and the cookies for which it has no room.
     func replaced(
         by records: [CookieFile.Record], keeping keeps: (Cookie) -> Bool, at now: Date
-    ) -> CookieTable {
+    ) -> (table: CookieTable, evicted: [Cookie]) {
         let known = byKey
         var merged = known.filter { keeps($0.value.cookie) }
         var table = CookieTable(limits: limits, owner: owner)
@@ -161,9 +165,8 @@ struct CookieTable: Sendable {
         }
         for entry in merged.values.sorted(by: { $0.order < $1.order }) { table.insert(entry) }
         _ = table.end(table.entries.values.joined().filter { $0.cookie.isExpired(at: now) }, .expired)
-        for owner in table.owned.keys.sorted() { _ = table.evict(from: owner, at: now) }
-        _ = table.evict(at: now)
-        return table
+        let effects = table.owned.keys.sorted().flatMap { table.evict(from: $0, at: now) } + table.evict(at: now)
+        return (table, effects.compactMap { if case .removed(let cookie, .evicted) = $0 { cookie } else { nil } })
     }
 
     /// Copies the steps of another table that concern some cookies: their entries, or their removal.
@@ -176,9 +179,18 @@ struct CookieTable: Sendable {
     }
 
     /// Returns the effects that change this table into another one.
-    func differences(to other: CookieTable) -> [Effect] {
+    ///
+    /// - Parameter evicted: The cookies for which the other table has no room.
+    func differences(to other: CookieTable, evicted: [Cookie], at now: Date) -> [Effect] {
+        let evicted = Set(evicted.map(\.key))
         let (before, after) = (byKey, other.byKey)
-        let removed = all.filter { after[$0.cookie.key] == nil }.map { Effect.removed($0.cookie, .removed) }
+        let removed = all.compactMap { entry -> Effect? in
+            let key = entry.cookie.key
+            guard after[key] == nil else { return nil }
+            return .removed(
+                entry.cookie,
+                entry.cookie.isExpired(at: now) ? .expired : evicted.contains(key) ? .evicted : .removed)
+        }
         let stored = other.all.compactMap { entry -> Effect? in
             let old = before[entry.cookie.key]?.cookie
             return old == entry.cookie ? nil : .stored(entry.cookie, replaced: old)
@@ -196,7 +208,8 @@ struct CookieTable: Sendable {
         count += 1
     }
 
-    /// Whether a cookie without TLS would be sent instead of a secure one (RFC 6265bis §5.7, step 16).
+    /// Whether a cookie of a response without TLS would replace a secure one of the same name, or be sent before it
+    /// (RFC 6265bis §5.7, step 16).
     private func hidesSecureCookie(_ cookie: Cookie, at now: Date) -> Bool {
         entries.contains { domain, entries in
             guard

@@ -18,7 +18,7 @@ struct SetCookie: Sendable, Equatable {
     var sameSite: Cookie.SameSite?
 
     /// The maximum length of an attribute's value in bytes; a longer attribute is ignored.
-    private static let longestAttribute = 1024
+    private static let maximumAttributeLength = 1024
 
     /// Parses the value of a field; it fails only for control characters.
     ///
@@ -29,7 +29,7 @@ struct SetCookie: Sendable, Equatable {
         guard !text.utf8.contains(where: { $0.isControl && $0 != 0x09 }) else { throw .controlCharacter }
         for piece in pieces.dropFirst() {
             let (name, value) = Self.pair(piece) ?? (Self.text(Self.trimmed(piece)), "")
-            if value.utf8.count <= Self.longestAttribute { take(name.lowercased(), value) }
+            if value.utf8.count <= Self.maximumAttributeLength { take(name.lowercased(), value) }
         }
     }
 
@@ -80,5 +80,3 @@ struct SetCookie: Sendable, Equatable {
 
     private static func text(_ bytes: Substring.UTF8View) -> String { String(Substring(bytes)) }
 }
-
-extension Cookie.Refusal.Reason: Error {}

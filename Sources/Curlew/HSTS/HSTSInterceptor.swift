@@ -20,13 +20,13 @@ struct HSTSInterceptor: FoldableInterceptor {
     // A policy is stored without the chain: many servers send one in every response.
     var noticedFields: HeadFields { isInnermost ? .strictTransportSecurity : [] }
 
-    var count: ChangeCount? { store.count }
+    var revision: Revision? { store.revision }
 
     func interest(in request: Request) -> ChainInterest? { ChainInterest() }
 
     func mustRun(for request: Request) -> Bool { store.upgraded(request.url) != nil }
 
-    func didBypass(_ request: Request, _ head: RawHead) {
+    func didBypass(_ request: Request, _ head: RawHead, isComplete: Bool) {
         guard isInnermost, head.fields.contains(.strictTransportSecurity) else { return }
         learn(from: ResponseHead(head, url: request.url), to: request)
     }
@@ -67,7 +67,7 @@ struct HSTSInterceptor: FoldableInterceptor {
 
     /// Returns the error of an https request with the reason why it was not sent as http.
     private static func explained(_ error: NetworkError) -> NetworkError {
-        error.adding(hint: "An http request became https, because its host requires it (HSTS).")
+        error.adding(hint: "The URL is http, but its host requires https (HSTS), so only https is used.")
     }
 
     /// Sends a request; after a certificate error of a known host, the transfer sends no more requests to that host

@@ -8,7 +8,7 @@ public import FoundationEssentials
 
 /// The hosts that require https (HTTP Strict Transport Security, RFC 6797).
 ///
-/// Every session has a store in memory unless it is created with another one, or with none. The store remembers hosts
+/// Every session has a store in memory, unless you pass another store or nil. The store remembers hosts
 /// whose responses over https have the field `Strict-Transport-Security`; http requests to them are then sent as https
 /// requests. Sessions with the same store share its hosts. Any thread may use a store.
 ///
@@ -18,7 +18,8 @@ public import FoundationEssentials
 /// let session = Session(hsts: hsts)
 /// ```
 ///
-/// A store keeps at most 10,000 hosts; beyond that it removes the hosts that expire first.
+/// A store keeps at most 10,000 hosts, and the policy of a response for at most a year after it. When it is full, it
+/// removes the hosts that expire first. There is no list of hosts that browsers know in advance.
 public final class HSTSStore: Sendable {
     /// A host that requires https.
     public struct Host: Sendable, Hashable {
@@ -52,20 +53,24 @@ public final class HSTSStore: Sendable {
         /// The numbers of the changes in `pending`, and of the latest removal of all hosts.
         var numbers: [String: UInt64] = [:]
         var removalNumber: UInt64 = 0
-        var isSaveScheduled = false
 
-        /// Whether the table has a policy already, except for a difference of less than a minute: most responses of a
-        /// host repeat it.
-        func isCurrent(_ new: Host?, of name: String) -> Bool {
+        var hasChanges: Bool { !pending.isEmpty || removesAll }
+
+        /// Whether the table has a policy already, except for a small difference: most responses of a host repeat it.
+        func isCurrent(_ new: Host?, of name: String, at now: Date) -> Bool {
             guard let new, let known = table[name] else { return new == nil && table[name] == nil }
-            return known.includesSubdomains == new.includesSubdomains
-                && abs(known.expires.timeIntervalSince(new.expires)) < HSTSStore.repeatInterval
+            let tolerance = min(HSTSStore.repeatInterval, new.expires.timeIntervalSince(now) / 10)
+            return known.expires > now && known.includesSubdomains == new.includesSubdomains
+                && abs(known.expires.timeIntervalSince(new.expires)) < tolerance
         }
 
         mutating func note(_ name: String, _ host: Host?) {
             lastNumber += 1
             pending[name] = .some(host)
             numbers[name] = lastNumber
+            // While the file cannot be written, servers must not fill the memory with hosts that are evicted again.
+            guard pending.count > HSTSTable.maximum else { return }
+            for (name, host) in pending where host == nil || table[name] == nil { forget(name) }
         }
 
         mutating func forget(_ name: String) {
@@ -75,12 +80,17 @@ public final class HSTSStore: Sendable {
     }
 
     private let state = Lock(State())
-    let count = ChangeCount()
+    let revision = Revision()
     private let sharedFile: SharedFile?
     private let now: @Sendable () -> Date
     /// The time after which a repeated policy extends the stored one.
     private static let repeatInterval: TimeInterval = 60
-    private static let saveDelay = Duration.seconds(1)
+    private let delayedSave = DelayedSave<HSTSStore>(
+        hasChanges: { $0.state.withLock { $0.hasChanges } },
+        save: { store in
+            do throws(NetworkError) { try await store.save() } catch { return false }
+            return true
+        })
 
     /// Creates an empty store in memory.
     public convenience init() { self.init(nil) }
@@ -90,12 +100,16 @@ public final class HSTSStore: Sendable {
         self.now = now
     }
 
+    /// The number of changes that are not in the file, for tests.
+    var unsavedCount: Int { state.withLock { $0.pending.count } }
+
     // MARK: Reading
 
     /// The hosts that require https now, by name.
     public var hosts: [Host] { state.withLock { $0.table }.hosts(at: now()) }
 
-    /// Returns whether requests to a host must use https, by its own policy or that of a domain above it.
+    /// Returns whether requests to a host must use https: it has a policy, or a domain above it has one with
+    /// `includesSubdomains`.
     public func isKnown(_ host: String) -> Bool {
         guard let key = HostName.key(host), !HostName.isAddress(key) else { return false }
         return state.withLock { $0.table.isKnown(key, at: now()) }
@@ -104,7 +118,7 @@ public final class HSTSStore: Sendable {
     /// Returns the https URL for an http URL of a known host (RFC 6797 §8.3); nil for all other URLs.
     func upgraded(_ url: String) -> String? {
         // Most URLs are https, and most stores know no host.
-        guard !count.isEmpty, !url.utf8.starts(with: "https:".utf8), let target = try? RequestTarget(url),
+        guard !revision.isEmpty, !url.utf8.starts(with: "https:".utf8), let target = try? RequestTarget(url),
             target.scheme == .http, isKnown(target.host)
         else { return nil }
         let host = target.isIPv6 ? "[\(target.host)]" : target.host
@@ -162,10 +176,11 @@ public final class HSTSStore: Sendable {
     ///
     /// - Parameters:
     ///   - text: The value of the first `Strict-Transport-Security` field.
-    ///   - url: The URL of the request; http URLs and IP addresses are ignored.
+    ///   - url: The URL of the request; http URLs, IP addresses and the names of this machine are ignored: a policy of
+    ///     localhost would affect the servers of all its ports.
     ///   - isAuthentic: Whether the server has proved to be a host; called only if the policy would change the store.
     func receive(_ text: String, from url: String, isAuthentic: (String) -> Bool = { _ in true }) {
-        guard let target = try? RequestTarget(url), target.scheme == .https,
+        guard let target = try? RequestTarget(url), target.scheme == .https, !target.isLoopback,
             let host = HostName.key(target.host), !HostName.isAddress(host), let policy = StrictTransportPolicy(text)
         else { return }
         let now = now()
@@ -176,7 +191,7 @@ public final class HSTSStore: Sendable {
             let expires = now.addingTimeInterval(Double(policy.maxAge))
             new = Host(host, includesSubdomains: policy.includesSubdomains, expires: expires)
         }
-        guard !state.withLock({ $0.isCurrent(new, of: host) }), isAuthentic(host) else { return }
+        guard !state.withLock({ $0.isCurrent(new, of: host, at: now) }), isAuthentic(host) else { return }
         change { state in
             if let new { state.table.set(new, at: now) } else { state.table.remove(host) }
             state.note(host, new)
@@ -186,29 +201,27 @@ public final class HSTSStore: Sendable {
     private func change(_ body: (inout State) -> Void) {
         let mustSave = state.withLock { state in
             body(&state)
-            count.change(to: state.table.count)
-            guard sharedFile != nil else {
-                (state.pending, state.numbers, state.removesAll) = ([:], [:], false)
-                return false
-            }
-            defer { state.isSaveScheduled = true }
-            return !state.isSaveScheduled
+            revision.advance(entries: state.table.count)
+            if sharedFile == nil { (state.pending, state.numbers, state.removesAll) = ([:], [:], false) }
+            return state.hasChanges
         }
-        if mustSave { saveLater() }
+        if mustSave { delayedSave.schedule(self) }
     }
 
     // MARK: The file
 
-    /// Creates a store whose hosts are in a file of libcurl's format (`curl --hsts`), which is read now and created
-    /// when there are hosts to save.
+    /// Creates a store whose hosts are in a file in the format of `curl --hsts`; a missing file is created by the first
+    /// save.
     ///
-    /// The file is read and written on a disk thread. Changes are written a second later, by ``save()``, and by the
-    /// shutdown of a session with this store. Several processes may use the same file. It is replaced atomically, with
-    /// permissions for this user only. Invalid lines are ignored.
+    /// The file is read now, on a disk thread. The store saves its changes after a second, in ``save()``, and when a
+    /// session with this store shuts down. A failed automatic save is repeated a minute later. Several processes may use
+    /// the file; for each host the later save counts. A save replaces the file atomically with mode 0600, and leaves
+    /// out invalid lines.
     ///
     /// - Parameter path: The path of the file.
-    /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: the file cannot be read, is a link,
-    ///   belongs to another user or can be written by one, or has other contents.
+    /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: the file cannot be read, has no
+    ///   directory, is larger than 64 MiB, is a symbolic or hard link, belongs to another user or can be written by
+    ///   one, or is not an HSTS file.
     public convenience init(file path: String) async throws(NetworkError) {
         self.init(SharedFile(DiskFile.absolute(path)))
         try await synchronise(writes: false)
@@ -223,14 +236,6 @@ public final class HSTSStore: Sendable {
     /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`; the changes are kept for the next call.
     public func save() async throws(NetworkError) { try await synchronise(writes: true) }
 
-    private func saveLater() {
-        Task(priority: .utility) {
-            try? await ContinuousClock().wait(for: Self.saveDelay)
-            state.withLock { $0.isSaveScheduled = false }
-            try? await save()
-        }
-    }
-
     private func synchronise(writes: Bool) async throws(NetworkError) {
         guard let sharedFile else { return }
         let path = sharedFile.path
@@ -238,21 +243,24 @@ public final class HSTSStore: Sendable {
             do throws(DiskFailure) {
                 if try self.synchroniseNow(sharedFile, writes: writes) { return nil }
             } catch {
-                return Self.unusable(path, "\(error)", DownloadDestination.Failure(error))
+                return Self.unusable(path, error)
             }
-            return Self.unusable(path, "it is not an HSTS file", nil)
+            return NetworkError(
+                .destinationFailed, phase: .saving, "The file \(path) is not an HSTS file.",
+                hint: "Check the path; Curlew does not overwrite other files.")
         }
         switch failure {
         case .some(nil): return
         case .some(let failure?): throw failure
-        case nil: throw Self.unusable(path, "there is no thread for it", nil)
+        case nil: throw Self.unusable(path, .noThread)
         }
     }
 
-    private static func unusable(_ path: String, _ reason: String, _ cause: (any Error)?) -> NetworkError {
+    private static func unusable(_ path: String, _ failure: DiskFailure) -> NetworkError {
         NetworkError(
-            .destinationFailed, phase: .saving, "The HSTS file \(path) cannot be used: \(reason).",
-            hint: "Check the path, the owner and the permissions of the file.", cause: cause)
+            .destinationFailed, phase: .saving, "The HSTS file \(path) cannot be used: \(failure).",
+            hint: "Check the directory, the owner and the permissions of the file, and the free space on the disk.",
+            cause: DownloadDestination.Failure(failure))
     }
 
     /// Reads the file and merges the changes, and writes the result if `writes` is true and there are changes; called
@@ -260,31 +268,34 @@ public final class HSTSStore: Sendable {
     ///
     /// - Returns: False for a file with other contents, which stays unchanged.
     private func synchroniseNow(_ file: SharedFile, writes: Bool) throws(DiskFailure) -> Bool {
-        let (changes, removesAll, number) = state.withLock { ($0.pending, $0.removesAll, $0.lastNumber) }
+        let before = state.withLock(\.self)
         let now = now()
-        var found: [Host]?
-        if writes, !changes.isEmpty || removesAll {
-            try file.update { bytes in
-                guard let hosts = HSTSFile.hosts(bytes, now: now) else { return nil }
-                var table = HSTSTable(removesAll ? [] : hosts)
-                table.apply(changes, at: now)
-                found = table.hosts(at: now)
-                return HSTSFile.bytes(table.hosts(at: now))
+        var merged: HSTSTable?
+        /// Returns the merged contents.
+        func merge(_ bytes: [UInt8]) -> [UInt8]? {
+            // A file that another program has emptied or removed is no reason to forget the hosts.
+            guard let hosts = bytes.isEmpty ? before.table.hosts(at: now) : HSTSFile.hosts(bytes, now: now) else {
+                return nil
             }
-        } else {
-            found = HSTSFile.hosts(try file.contents() ?? [], now: now)
+            var table = HSTSTable(before.removesAll ? [] : hosts)
+            table.apply(before.pending, at: now)
+            merged = table
+            return HSTSFile.bytes(table.hosts(at: now))
         }
-        guard let found else { return false }
+        if writes, before.hasChanges { try file.update(merge) } else { _ = merge(try file.contents() ?? []) }
+        guard var table = merged else { return false }
         state.withLock { state in
-            // Changes that were made in the meantime stay.
             if writes {
-                for name in changes.keys where state.numbers[name] ?? 0 <= number { state.forget(name) }
-                if state.removalNumber <= number { state.removesAll = false }
+                for name in before.pending.keys where state.numbers[name] ?? 0 <= before.lastNumber {
+                    state.forget(name)
+                }
+                if state.removalNumber <= before.lastNumber { state.removesAll = false }
             }
-            var table = HSTSTable(state.removesAll ? [] : found)
+            // Changes that were made in the meantime stay.
+            if state.removalNumber > before.lastNumber { table.removeAll() }
             table.apply(state.pending, at: now)
             state.table = table
-            count.change(to: state.table.count)
+            revision.advance(entries: state.table.count)
         }
         return true
     }

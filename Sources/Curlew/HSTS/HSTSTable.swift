@@ -5,14 +5,20 @@ internal import FoundationEssentials
 
 /// The hosts of an HSTS store, as a pure value.
 struct HSTSTable: Sendable {
-    /// The maximum number of hosts; beyond it, the host that expires first is removed.
-    private static let maximum = 10_000
+    /// The maximum number of hosts.
+    static let maximum = 10_000
+    /// The number of hosts that stay when there are too many; many are removed at once, because that sorts all of them.
+    private static let rest = 9000
 
     private var entries: [String: HSTSStore.Host] = [:]
 
     /// Creates a table; of too many hosts, those that expire last are kept.
     init(_ hosts: some Sequence<HSTSStore.Host> = []) {
-        for host in hosts.sorted(by: { $0.expires > $1.expires }).prefix(Self.maximum) { entries[host.name] = host }
+        for host in hosts.sorted(by: { $0.expires > $1.expires }) {
+            if entries.count == Self.maximum { break }
+            // Of several policies of a host, the one that expires last counts.
+            if entries[host.name] == nil { entries[host.name] = host }
+        }
     }
 
     var count: Int { entries.count }
@@ -39,11 +45,16 @@ struct HSTSTable: Sendable {
 
     mutating func set(_ host: HSTSStore.Host, at now: Date) {
         entries[host.name] = host
+        evict(except: host.name, at: now)
+    }
+
+    /// Removes hosts that have expired, then those that expire first, if there are too many.
+    private mutating func evict(except name: String, at now: Date) {
         guard entries.count > Self.maximum else { return }
         entries = entries.filter { $0.value.expires > now }
-        while entries.count > Self.maximum, let first = entries.values.min(by: { $0.expires < $1.expires }) {
-            entries[first.name] = nil
-        }
+        guard entries.count > Self.maximum else { return }
+        let first = entries.values.filter { $0.name != name }.sorted { $0.expires < $1.expires }
+        for host in first.prefix(entries.count - Self.rest) { entries[host.name] = nil }
     }
 
     /// Removes the policy of a host; returns whether there was one.
@@ -54,7 +65,8 @@ struct HSTSTable: Sendable {
 
     /// Applies changes; nil removes a host.
     mutating func apply(_ changes: [String: HSTSStore.Host?], at now: Date) {
-        for (name, host) in changes { if let host { set(host, at: now) } else { remove(name) } }
+        for (name, host) in changes { entries[name] = host }
+        evict(except: "", at: now)
     }
 }
 

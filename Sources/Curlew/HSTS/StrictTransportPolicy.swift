@@ -7,12 +7,16 @@ struct StrictTransportPolicy: Sendable, Equatable {
     let maxAge: Int64
     let includesSubdomains: Bool
 
-    /// The longest time that is kept: about 31 years.
-    private static let longestAge: Int64 = 1_000_000_000
+    /// The maximum age in seconds, a year as in Chrome: most responses renew the policy, and no server can stay in a
+    /// store for much longer than the others.
+    private static let maximumAge: Int64 = 31_536_000
+    /// The maximum length of a value in bytes.
+    private static let maximumLength = 1024
 
-    /// Parses a value; nil when `max-age` is missing or a directive is invalid or repeated, so that the field is
-    /// ignored.
+    /// Parses a value; nil when it is too long, when `max-age` is missing, or when a directive is invalid or repeated,
+    /// so that the field is ignored.
     init?(_ text: String) {
+        guard text.utf8.count <= Self.maximumLength else { return nil }
         var age: Int64?
         var includesSubdomains = false
         var names: Set<String> = []
@@ -24,7 +28,7 @@ struct StrictTransportPolicy: Sendable, Equatable {
             case "max-age":
                 guard let digits = directive.value, !digits.isEmpty, digits.utf8.allSatisfy(ByteSet.digits.contains)
                 else { return nil }
-                age = min(Int64(digits) ?? .max, Self.longestAge)
+                age = min(Int64(digits) ?? .max, Self.maximumAge)
             case "includesubdomains":
                 guard directive.value == nil else { return nil }
                 includesSubdomains = true

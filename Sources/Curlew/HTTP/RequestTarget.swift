@@ -85,7 +85,7 @@ extension RequestTarget {
     package var isCleartext: Bool { scheme == .http && !isLoopback }
 
     /// Whether the host is this machine: 127.0.0.0/8, ::1, and the names of RFC 6761 §6.3, which are never looked up.
-    private var isLoopback: Bool {
+    package var isLoopback: Bool {
         host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
             || host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (48...57).contains($0) }
     }

@@ -16,10 +16,10 @@ final class Chain: Sendable {
     private let canFold: Bool
     /// The union of the plain interests; nil if an interceptor has no plain interest.
     private let plainInterest: SharedInterest?
-    /// The interceptors whose state decides whether they change a plain request or must run for it, and the counts of
+    /// The interceptors whose state decides whether they change a plain request or must run for it, and the revisions of
     /// these states.
     private let stateful: [any FoldableInterceptor]
-    private let counts: [ChangeCount]
+    private let revisions: [Revision]
     /// The fields of responses to plain requests that interceptors must be notified of.
     private let noticedFields: HeadFields
 
@@ -30,8 +30,8 @@ final class Chain: Sendable {
         foldable = interceptors
         canFold = true
         plainInterest = SharedInterest(ofPlainRequests: interceptors)
-        stateful = interceptors.filter { $0.count != nil }
-        counts = stateful.compactMap(\.count)
+        stateful = interceptors.filter { $0.revision != nil }
+        revisions = stateful.compactMap(\.revision)
         noticedFields = interceptors.reduce([]) { $0.union($1.noticedFields) }
     }
 
@@ -44,8 +44,8 @@ final class Chain: Sendable {
         foldable = interceptors.compactMap { $0 as? any FoldableInterceptor }
         canFold = foldable.count == interceptors.count
         plainInterest = canFold ? SharedInterest(ofPlainRequests: foldable) : nil
-        stateful = foldable.filter { $0.count != nil }
-        counts = stateful.compactMap(\.count)
+        stateful = foldable.filter { $0.revision != nil }
+        revisions = stateful.compactMap(\.revision)
         noticedFields = foldable.reduce([]) { $0.union($1.noticedFields) }
     }
 
@@ -76,7 +76,7 @@ final class Chain: Sendable {
 
     private func foldPlain(_ request: Request, _ interest: SharedInterest) -> Folded? {
         var adapted: Request?
-        for index in counts.indices where !counts[index].isEmpty {
+        for index in revisions.indices where !revisions[index].isEmpty {
             let current = adapted ?? request
             if stateful[index].mustRun(for: current) { return nil }
             if let changed = stateful[index].adapted(current) { adapted = changed }
@@ -87,21 +87,21 @@ final class Chain: Sendable {
     /// The number of changes of all states that `fold` reads, such as the cookies of a jar.
     var revision: UInt64 {
         var sum: UInt64 = 0
-        for index in counts.indices { sum &+= counts[index].changes }
+        for index in revisions.indices { sum &+= revisions[index].changes }
         return sum
     }
 
     /// Whether a state has entries, which may expire.
     var hasEntries: Bool {
-        for index in counts.indices where !counts[index].isEmpty { return true }
+        for index in revisions.indices where !revisions[index].isEmpty { return true }
         return false
     }
 
     /// Notifies the interceptors that the response to a folded request has bypassed them.
-    func didBypass(_ request: Request, _ head: RawHead) {
+    func didBypass(_ request: Request, _ head: RawHead, isComplete: Bool) {
         guard canFold else { return }
         if request.options.isPlain, noticedFields.isDisjoint(with: head.fields.union(.every)) { return }
-        for index in foldable.indices { foldable[index].didBypass(request, head) }
+        for index in foldable.indices { foldable[index].didBypass(request, head, isComplete: isComplete) }
     }
 }
 
@@ -117,18 +117,18 @@ package protocol FoldableInterceptor: Interceptor {
     /// such requests.
     var plainInterest: ChainInterest? { get }
 
-    /// The count of the state by which the interceptor changes requests or must run for them; nil, the default, for an
+    /// The revision of the state by which the interceptor changes requests or must run for them; nil, the default, for an
     /// interceptor without a state.
     ///
     /// For requests without options, the chain calls ``mustRun(for:)`` and ``adapted(_:)`` only while the state has
-    /// entries; without a count it does not call them. A transfer folds again at its start if the count has changed
+    /// entries; without a revision it does not call them. A transfer folds again at its start if the revision has changed
     /// since its creation, or if its plan is too old.
-    var count: ChangeCount? { get }
+    var revision: Revision? { get }
 
     /// Whether the interceptor is inside the user's interceptors with the scope `.attempt`; false by default.
     var isInnermost: Bool { get }
 
-    /// The response fields that ``didBypass(_:_:)`` reads: the chain may skip the call for a response without them to a
+    /// The response fields that ``didBypass(_:_:isComplete:)`` reads: the chain may skip the call for a response without them to a
     /// request without options. By default, the chain never skips it.
     var noticedFields: HeadFields { get }
 
@@ -149,13 +149,14 @@ package protocol FoldableInterceptor: Interceptor {
     /// - Parameters:
     ///   - request: The request that was sent.
     ///   - head: The head of its response.
-    func didBypass(_ request: Request, _ head: RawHead)
+    ///   - isComplete: Whether the whole body was received.
+    func didBypass(_ request: Request, _ head: RawHead, isComplete: Bool)
 }
 
 extension FoldableInterceptor {
     package var plainInterest: ChainInterest? { nil }
 
-    package var count: ChangeCount? { nil }
+    package var revision: Revision? { nil }
 
     package var isInnermost: Bool { false }
 
@@ -165,7 +166,7 @@ extension FoldableInterceptor {
 
     package func adapted(_ request: Request) -> Request? { nil }
 
-    package func didBypass(_ request: Request, _ head: RawHead) {}
+    package func didBypass(_ request: Request, _ head: RawHead, isComplete: Bool) {}
 }
 
 extension SharedInterest {

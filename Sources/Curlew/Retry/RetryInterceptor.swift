@@ -207,7 +207,8 @@ extension RetryInterceptor: FoldableInterceptor {
     }
 
     /// Earns a share of a retry for a response that bypassed this interceptor.
-    package func didBypass(_ request: Request, _ head: RawHead) {
+    package func didBypass(_ request: Request, _ head: RawHead, isComplete: Bool) {
+        guard isComplete else { return }
         let share = if isOfSession, let own = request.options.retry { own.share } else { share }
         if let share { budget.earn(share, for: request.origin) }
     }

@@ -208,8 +208,8 @@ public actor Session {
 
     /// Refuses new transfers, ends the running ones according to `mode`, and closes every connection.
     ///
-    /// Then it writes the files of the session's ``CookieJar`` and ``HSTSStore``, if they have files; this may take ten
-    /// seconds longer while other processes use the files.
+    /// Then it writes the files of the session's ``CookieJar`` and ``HSTSStore``, if they have files. While other
+    /// processes lock the files, this takes up to 40 seconds longer.
     ///
     /// A second call waits for the end, too.
     ///

@@ -52,7 +52,7 @@ extension SessionCore {
     ) -> (Data, ResponseHead)? {
         guard recorder == nil, let (head, body) = attempt.takePlainResponse() else { return nil }
         let sent = adapted ?? request
-        chain.didBypass(sent, head)
+        chain.didBypass(sent, head, isComplete: true)
         return (Data(taking: body), ResponseHead(head, url: sent.url))
     }
 
@@ -63,7 +63,7 @@ extension SessionCore {
     ) async throws(NetworkError) -> (Data, ResponseHead) {
         await waitForRecorders()
         guard let outcome = engine.outcome else { throw .headless(request) }
-        if outcome.failure == nil, let head = outcome.head { chain.didBypass(request, head) }
+        if let head = outcome.head { chain.didBypass(request, head, isComplete: outcome.failure == nil) }
         let response = try await Attempt(request, engine, policy: policy(for: request)).collected(outcome)
         return (response.value, response.head)
     }

@@ -270,11 +270,12 @@ extension TransferRun {
     func certificateError(for request: Request) -> NetworkError? {
         let errors = state.withLock { $0.certificateErrors }
         if errors.isEmpty { return nil }
-        return (try? request.target()).flatMap { errors[$0.host] }
+        return (try? request.target()).flatMap { errors[HostName.key($0.host) ?? $0.host] }
     }
 
     func keepCertificateError(_ error: NetworkError, of host: String) {
-        state.withLock { if $0.certificateErrors[host] == nil { $0.certificateErrors[host] = error } }
+        let key = HostName.key(host) ?? host
+        state.withLock { if $0.certificateErrors[key] == nil { $0.certificateErrors[key] = error } }
     }
 
     var isStreamed: Bool { state.withLock { $0.machine.claim == .stream } }

@@ -18,7 +18,7 @@ extension TransferRun {
         return (try session.attempt(folded.request ?? request, at: position), startsChain)
     }
 
-    /// The time after which the plan of a transfer that was not started is too old: a cookie in it may have expired.
+    /// The maximum age of a plan in nanoseconds, one second: a cookie in an older plan may have expired.
     private static let planLifetime: UInt64 = 1_000_000_000
 
     /// Returns the revision of the chain and the time of a plan; the time is 0 if no state has entries, since then the
@@ -27,8 +27,8 @@ extension TransferRun {
         (chain.revision, chain.hasEntries ? session.loop.clock.now() : 0)
     }
 
-    /// Plans the first attempt again, before the start, if a state of the chain has changed since the plan, or if a
-    /// plan that used a state is too old.
+    /// Plans the first attempt again, at the start, if cookies or HSTS hosts have changed since the plan, or if there
+    /// were any and the plan is older than a second.
     func refold() {
         guard let planned = state.withLock({ $0.machine.isPlanned ? $0.planned : nil }) else { return }
         let now = Self.planStamp(of: chain, on: session)
@@ -43,7 +43,7 @@ extension TransferRun {
             defer { (state.first, state.planned) = (attempt, now) }
             return state.first
         }
-        // The attempt that is not used is released without the lock.
+        // Release the attempt that is not used outside of the lock.
         withExtendedLifetime(old) {}
     }
 }

@@ -217,18 +217,18 @@ final class TransferRun: Sendable {
                 state.chainTask = nil
                 state.isEndReported = true
             }
-            var bypassed: (Request, RawHead)?
-            if case .attempt(_, nil) = state.machine.finish, let outcome = state.outcome, outcome.failure == nil,
+            var bypassed: (Request, RawHead, isComplete: Bool)?
+            if case .attempt(_, nil) = state.machine.finish, let outcome = state.outcome,
                 let first = state.first, let head = outcome.head
             {
-                bypassed = (first.request, head)
+                bypassed = (first.request, head, outcome.failure == nil)
             }
             return (
                 state.hold, state.machine.latest?.takeHold(), state.isEndReported, state.machine.isUnused,
                 state.isDropped, bypassed
             )
         }
-        if let (request, head) = bypassed { chain.didBypass(request, head) }
+        if let (request, head, isComplete) = bypassed { chain.didBypass(request, head, isComplete: isComplete) }
         if !isEndReported { emitEnd(toSession: !isUnused) }
         if isDropped { forgetBody() }
         withExtendedLifetime((hold, attemptHold)) {}

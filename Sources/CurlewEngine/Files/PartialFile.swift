@@ -223,10 +223,15 @@ package enum DiskFile {
 
     /// Replaces a file atomically: at any time the path has either the old or the new contents.
     ///
-    /// - Parameter isSynced: Whether the method waits until the bytes and the name are on the disk.
-    package static func replace(_ path: String, with bytes: [UInt8], isSynced: Bool) throws(DiskFailure) {
+    /// - Parameters:
+    ///   - isSynced: Whether the method waits until the bytes and the name are on the disk.
+    ///   - temporary: The path of the file that gets the bytes first, which replaces a file of that name; `path` with
+    ///     ".new" unless given.
+    package static func replace(
+        _ path: String, with bytes: [UInt8], isSynced: Bool, via temporary: String? = nil
+    ) throws(DiskFailure) {
         try checkPath(path)
-        try replace(path, in: AT_FDCWD, path, with: CollectionOfOne(bytes), isSynced: isSynced)
+        try replace(path, in: AT_FDCWD, path, with: CollectionOfOne(bytes), isSynced: isSynced, via: temporary)
         if isSynced { try syncDirectory(of: path) }
     }
 
@@ -237,10 +242,12 @@ package enum DiskFile {
     ///   - path: The path of the file for error messages.
     ///   - pieces: The new contents; after a failure, the sequence is not read further.
     ///   - isSynced: Whether the method waits until the bytes are on the disk; the caller must sync the directory.
+    ///   - temporary: The name of the file that gets the bytes first; `name` with ".new" unless given.
     static func replace(
-        _ name: String, in directory: CInt, _ path: String, with pieces: some Sequence<[UInt8]>, isSynced: Bool
+        _ name: String, in directory: CInt, _ path: String, with pieces: some Sequence<[UInt8]>, isSynced: Bool,
+        via temporary: String? = nil
     ) throws(DiskFailure) {
-        let made = name + ".new"
+        let made = temporary ?? name + ".new"
         // Remove an existing file instead of reusing it: other users may be able to read it.
         unlinkat(directory, made, 0)
         let number = openat(directory, made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)

@@ -13,7 +13,7 @@ package struct SharedFile: Sendable {
     /// The maximum time in milliseconds to wait for other processes.
     private let patience: Int
 
-    package init(_ path: String, limit: Int = 32 << 20, patience: Int = 10_000) {
+    package init(_ path: String, limit: Int = 64 << 20, patience: Int = 10_000) {
         self.path = path
         self.limit = limit
         self.patience = patience
@@ -34,13 +34,22 @@ package struct SharedFile: Sendable {
     /// only.
     ///
     /// - Parameter change: Receives the present contents and returns the new ones, or nil to leave the file unchanged.
-    /// - Throws: The failures of ``contents()``, and `EWOULDBLOCK` when another process holds the lock for too long.
+    /// - Throws: The failures of ``contents()``, `EFBIG` for new contents that are too large, and `EWOULDBLOCK` when
+    ///   another process holds the lock for too long.
     package func update(_ change: ([UInt8]) -> [UInt8]?) throws(DiskFailure) {
         let lock = try locked()
         defer { flock(lock.number, LOCK_UN) }
         let old = try DiskFile.rest(of: lock.number, path, upTo: limit)
         guard let new = change(old) else { return }
-        try DiskFile.replace(path, with: new, isSynced: true)
+        guard new.count <= limit else { throw DiskFailure("cannot write so many bytes to", path, EFBIG) }
+        try DiskFile.replace(path, with: new, isSynced: true, via: temporaryPath)
+    }
+
+    /// A hidden name that no other program uses, because an existing file of that name is removed.
+    private var temporaryPath: String {
+        let directory = DiskFile.directory(of: path)
+        let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] } ?? path[...]
+        return "\(directory)/.\(name).curlew-new"
     }
 
     /// Opens and locks the file that has the path.
@@ -53,16 +62,15 @@ package struct SharedFile: Sendable {
             guard number >= 0 else { throw FileOwner.failure(path, errno) }
             let file = OwnedDescriptor(number)
             try FileOwner.check(number, path, requiresSingleLink: true)
-            guard flock(number, LOCK_EX | LOCK_NB) == 0 else {
-                guard errno == EWOULDBLOCK || errno == EINTR, waited < patience else {
-                    throw DiskFailure("cannot lock", path, errno)
-                }
+            if flock(number, LOCK_EX | LOCK_NB) == 0 {
+                // Another process may have replaced the file between the opening and the locking.
+                if isAtPath(number) { return file }
+            } else {
+                guard errno == EWOULDBLOCK || errno == EINTR else { throw DiskFailure("cannot lock", path, errno) }
                 _ = poll(nil, 0, 5)
-                waited += 5
-                continue
             }
-            // Another process may have replaced the file between the opening and the locking.
-            if isAtPath(number) { return file }
+            waited += 5
+            guard waited < patience else { throw DiskFailure("cannot lock", path, EWOULDBLOCK) }
         }
     }
 

@@ -9,12 +9,12 @@ import Testing
 /// The rules of RFC 6265bis (draft 22) as a table, for a whole jar, with the public suffixes of the machine.
 struct CookieCaseTests {
     @Test(arguments: parsing) func fieldIsParsed(_ row: CookieCase) throws { try row.check() }
-    @Test(arguments: names) func nameAndValueAreJudged(_ row: CookieCase) throws { try row.check() }
-    @Test(arguments: expiry) func expiryIsKept(_ row: CookieCase) throws { try row.check() }
-    @Test(arguments: domains) func domainIsJudged(_ row: CookieCase) throws { try row.check() }
+    @Test(arguments: names) func nameAndValueAreChecked(_ row: CookieCase) throws { try row.check() }
+    @Test(arguments: expiry) func expiryIsStored(_ row: CookieCase) throws { try row.check() }
+    @Test(arguments: domains) func domainIsChecked(_ row: CookieCase) throws { try row.check() }
     @Test(arguments: paths) func pathIsMatched(_ row: CookieCase) throws { try row.check() }
     @Test(arguments: security) func secureCookiesAreProtected(_ row: CookieCase) throws { try row.check() }
-    @Test(arguments: prefixes) func prefixesAreKept(_ row: CookieCase) throws { try row.check() }
+    @Test(arguments: prefixes) func prefixRulesApply(_ row: CookieCase) throws { try row.check() }
     @Test(arguments: replacing) func cookiesAreReplacedAndOrdered(_ row: CookieCase) throws { try row.check() }
 
     static let parsing: [CookieCase] = [

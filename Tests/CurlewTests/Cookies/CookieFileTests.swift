@@ -156,7 +156,7 @@ struct CookieFileTests {
     @Test func changeInTheFutureDoesNotWinForever() async throws {
         let future = Date(timeIntervalSinceNow: 100_000).microseconds
         let record = """
-            [{"changed": \(future), "domain": "h.test", "hostOnly": true, "httpOnly": true, "name": "a", "path": "/", \
+            [{"changed": \(future), "created": 0, "domain": "h.test", "hostOnly": true, "httpOnly": true, "name": "a", "path": "/", \
             "secure": true, "value": "old"}]
             """
         folder.write("cookies", Array(record.utf8))
@@ -288,7 +288,7 @@ struct CookieFileTests {
     }
 
     /// A server ends a cookie that this jar has not read yet.
-    @Test func endOfAnUnknownCookieReachesTheFile() async throws {
+    @Test func expiredSetCookieRemovesTheCookieOfTheFile() async throws {
         let (one, other) = (try await jar(), try await jar())
         try other.set(Cookie("sid", "1", host: "h.test"))
         try await other.save()
@@ -336,7 +336,135 @@ struct CookieFileTests {
         #expect(values.count == 180 && values.allSatisfy { $0 >= 2000 })
     }
 
+    @Test func cookiesBeyondTheLimitsAreReported() async throws {
+        let lines = (0..<182).map { "h.test\tFALSE\t/\tTRUE\t0\tn\($0)\tv" }
+        folder.write("cookies", Array(lines.joined(separator: "\n").utf8))
+        let jar = try await jar()
+        #expect(jar.skippedLines.map(\.line) == [1, 2] && jar.cookies.count == 180)
+    }
+
+    /// The export of a browser has fields that this jar would lose.
+    @Test func exportOfABrowserIsNoCookieFile() async throws {
+        let export = """
+            [{"domain": ".h.test", "expirationDate": 4102444800, "hostOnly": false, "httpOnly": false, "name": "a",
+            "path": "/", "sameSite": "lax", "secure": true, "session": false, "storeId": "0", "value": "1"}]
+            """
+        for text in [export, export.replacing("\n", with: "")] {
+            folder.write("cookies", Array(text.utf8))
+            await #expect(throws: NetworkError.self) { try await self.jar("cookies", .json) }
+        }
+    }
+
+    /// A dot at the end of the host of a response neither widens its cookies nor disappears in the file.
+    @Test(arguments: CookieJar.FileFormat.allCases)
+    func finalDotStaysInTheFile(_ format: CookieJar.FileFormat) async throws {
+        let first = try await jar("cookies", format)
+        try first.set(field: "a=1; Domain=h.test.", from: "https://www.h.test./")
+        try first.set(field: "a=2; Secure", from: "https://h.test/")
+        try first.set(field: "a=3", from: "http://h.test./")
+        try await first.save()
+        let second = try await jar("cookies", format)
+        #expect(second.skippedLines == [] && second.cookies.map(\.key) == first.cookies.map(\.key))
+        #expect(second.cookies(for: "https://h.test/").map(\.value) == ["2"])
+        #expect(Set(second.cookies(for: "https://h.test./").map(\.value)) == ["1", "3"])
+    }
+
+    /// curl writes TRUE for Domain=localhost, and some exporters write -1 for session cookies.
+    @Test func linesOfOtherProgramsAreRead() async throws {
+        let lines = [".localhost\tTRUE\t/\tFALSE\t0\ta\t1", "h.test\tFALSE\t/\tFALSE\t-1\tb\t2"]
+        folder.write("cookies", Array(lines.joined(separator: "\n").utf8))
+        let jar = try await jar()
+        #expect(jar.skippedLines == [] && jar.cookies.allSatisfy { $0.isHostOnly && $0.isSession })
+        #expect(jar.cookies.map(\.domain) == ["localhost", "h.test"])
+    }
+
+    @Test func publicSuffixInAFileIsSkipped() async throws {
+        try #require(PublicSuffixes.system != nil)
+        folder.write("cookies", Array(".co.uk\tTRUE\t/\tFALSE\t0\ta\t1\nh.test\tFALSE\t/\tFALSE\t0\tb\t2".utf8))
+        let jar = try await jar()
+        #expect(jar.cookies.map(\.name) == ["b"] && jar.skippedLines.map(\.line) == [1])
+    }
+
+    // MARK: Contents
+
+    @Test(arguments: CookieJar.FileFormat.allCases)
+    func contentsAreReadAndWritten(_ format: CookieJar.FileFormat) throws {
+        let jar = CookieJar()
+        for cookie in cookies { try jar.set(cookie) }
+        let read = try CookieJar(contents: jar.contents(format: format), format: format)
+        #expect(
+            read.cookies.map(\.key) == jar.cookies.map(\.key) && read.cookies.map(\.value) == jar.cookies.map(\.value))
+        #expect(read.file == nil && read.skippedLines == [])
+        let damaged = try CookieJar(contents: jar.contents(format: format) + Data("damaged\n".utf8), format: format)
+        #expect(damaged.cookies.count == read.cookies.count && damaged.skippedLines.count == 1)
+        let error = #expect(throws: NetworkError.self) {
+            try CookieJar(contents: Data("Dear diary".utf8), format: format)
+        }
+        #expect(error?.kind == .decodingFailed && error?.phase == .decoding)
+        #expect(try CookieJar(contents: [], format: format).cookies == [])
+    }
+
     // MARK: Saving
+
+    @Test(arguments: CookieJar.FileFormat.allCases)
+    func emptiedFileGetsAllCookiesAgain(_ format: CookieJar.FileFormat) async throws {
+        let jar = try await jar("cookies", format)
+        for cookie in cookies { try jar.set(cookie) }
+        try await jar.save()
+        for step in 0..<2 {
+            if step == 0 {
+                folder.write("cookies", [])
+            } else {
+                try FileManager.default.removeItem(atPath: folder("cookies"))
+            }
+            try await jar.save()
+            #expect(jar.cookies.map(\.key) == cookies.map(\.key))
+            try jar.set(Cookie("step", "\(step)", host: "step.test"))
+            try await jar.save()
+            #expect(try await self.jar("cookies", format).cookies.count == cookies.count + 1)
+            jar.removeAll(ofDomain: "step.test")
+            try await jar.save()
+        }
+    }
+
+    @Test func filesBesideTheFileStay() async throws {
+        folder.write("cookies.new", [1])
+        let jar = try await jar()
+        try jar.set(cookies[0])
+        try await jar.save()
+        #expect(folder.bytes("cookies.new") == [1] && folder.names.sorted() == ["cookies", "cookies.new"])
+    }
+
+    /// An observer can tell an expiry and an eviction from a removal.
+    @Test func mergeReportsWhyCookiesEnd() async throws {
+        let now = Lock(Date())
+        let file = SharedFile(folder("cookies"))
+        let limits = CookieTable.Limits(perOwner: 2, total: 10)
+        let first = try await jar()
+        try first.set(Cookie("old", "1", host: "old.test", expires: now.withLock(\.self) + 10))
+        for name in ["a", "b"] { try first.set(Cookie(name, "1", host: "h.test")) }
+        try first.set(Cookie("gone", "1", host: "gone.test"))
+        try await first.save()
+        let jar = CookieJar(
+            limits: limits, file: CookieJar.FileState(file, .netscape), now: { now.withLock(\.self) }, suffixes: { nil }
+        )
+        try await jar.save()
+        #expect(jar.cookies.count == 4)
+
+        let lines = text("cookies").split(separator: "\n").filter { !$0.contains("gone.test") }
+        let more = "h.test\tFALSE\t/\tTRUE\t0\tc\t1"
+        folder.write("cookies", Array((lines.map(String.init) + [more]).joined(separator: "\n").utf8))
+        var changes = jar.changes.makeAsyncIterator()
+        now.withLock { $0 += 20 }
+        try await jar.save()
+        try jar.set(Cookie("end", "1", host: "end.test"))
+        var reasons: [String: CookieJar.Removal] = [:]
+        while let change = await changes.next() {
+            if case .removed(let cookie, let reason) = change { reasons[cookie.name] = reason }
+            if case .stored(let cookie, _) = change, cookie.name == "end" { break }
+        }
+        #expect(reasons == ["old": .expired, "gone": .removed, "a": .evicted])
+    }
 
     @Test func changesAreWrittenWithoutACall() async throws {
         let jar = try await jar()
@@ -377,7 +505,7 @@ struct CookieFileTests {
         #expect(try await self.jar().cookies(for: "http://latin.test/").map(\.value) == ["\u{E9}"])
     }
 
-    @Test func failureToSaveIsReportedAndKept() async throws {
+    @Test func failedSaveIsReportedAndChangesAreKept() async throws {
         let jar = try await jar("cookies")
         var changes = jar.changes.makeAsyncIterator()
         folder.write("cookies", Array("Dear diary".utf8))
@@ -397,12 +525,16 @@ struct CookieFileTests {
         try FileManager.default.createDirectory(atPath: folder("missing"), withIntermediateDirectories: false)
         let jar = try await jar("missing/cookies")
         try FileManager.default.removeItem(atPath: folder("missing"))
+        try jar.set(Cookie("mine", "1", host: "h.test"))
+        jar.remove(Cookie("mine", "", host: "h.test"))
         for number in 0..<10_500 { try? jar.set(field: "n\(number)=; Max-Age=0", from: "https://h.test/") }
         try jar.set(Cookie("kept", "1", host: "h.test"))
         for _ in 0..<100 { jar.removeSessionCookies() }
         try jar.set(Cookie("kept", "2", host: "h.test"))
         let file = jar.state.withLock { $0.file }
         #expect((file?.pending.count ?? 0) <= 10_000 && file?.removals.count == 1)
+        // The removal by the program is not forgotten.
+        #expect(file?.pending.values.contains { $0.isRequested } == true)
         try FileManager.default.createDirectory(atPath: folder("missing"), withIntermediateDirectories: false)
         try await jar.save()
         #expect(try await self.jar("missing/cookies").cookies.map(\.value) == ["2"])

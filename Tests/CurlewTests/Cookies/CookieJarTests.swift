@@ -72,7 +72,7 @@ struct CookieJarTests {
         #expect(jar.cookies(for: "https://h.test/").map(\.pair) == ["__Host-a=b", "value"])
     }
 
-    @Test func expiredCookieOfTheProgramRemoves() throws {
+    @Test func settingAnExpiredCookieRemovesTheStoredOne() throws {
         try jar.set(Cookie("a", "b", host: "h.test"))
         try jar.set(Cookie("a", "", host: "h.test", expires: .distantPast))
         #expect(jar.cookies == [])
@@ -103,6 +103,27 @@ struct CookieJarTests {
         #expect(jar.cookies.count == 581)
     }
 
+    @Test func cookieIsFoundByItsName() throws {
+        try jar.set(Cookie("token", "all", domain: "example.com"))
+        try jar.set(Cookie("token", "a", host: "www.example.com", path: "/a"))
+        #expect(jar.cookie(named: "token", for: url)?.value == "a")
+        #expect(jar.cookie(named: "token", for: "https://example.com")?.value == "all")
+        #expect(jar.cookie(named: "Token", for: url) == nil)
+    }
+
+    @Test func latestRefusalsAreKept() {
+        for number in 0..<150 { try? jar.set(field: "n\(number)=1; Domain=foreign.test", from: url) }
+        #expect(jar.refusals.map(\.name) == (50..<150).map { "n\($0)" })
+    }
+
+    @Test func finalDotDoesNotHideAPublicSuffix() throws {
+        try #require(PublicSuffixes.system != nil)
+        let refusal = #expect(throws: Cookie.Refusal.self) {
+            try jar.set(field: "a=1; Domain=co.uk.", from: "https://evil.co.uk./")
+        }
+        #expect(refusal?.reason == .publicSuffix)
+    }
+
     @Test func refusalNamesACookieWithControlCharacters() {
         let refusal = #expect(throws: Cookie.Refusal.self) { try jar.set(field: " sid = \u{1}; Path=/", from: url) }
         #expect(refusal?.reason == .controlCharacter && refusal?.name == "sid")
@@ -113,7 +134,7 @@ struct CookieJarTests {
     }
 
     /// Without the list of public suffixes no cookie reaches another host.
-    @Test func missingListKeepsCookiesAtTheirHost() throws {
+    @Test func domainCookieIsHostOnlyWithoutTheSuffixList() throws {
         let jar = CookieJar(suffixes: { nil })
         #expect(reason { () throws(Cookie.Refusal) in try jar.set(Cookie("a", "b", domain: "com")) } == .publicSuffix)
         try jar.set(field: "a=b; Domain=example.com", from: url)
@@ -211,7 +232,7 @@ struct CookieJarTests {
 
 /// The look-up that a jar keeps for the next request to the same URL.
 struct CookieCacheTests {
-    @Test func keptLookUpEndsWithItsFirstExpiry() throws {
+    @Test func latestLookUpEndsAtItsFirstExpiry() throws {
         let time = TestTime(CookieCase.start)
         let jar = CookieJar(now: { time.now })
         let url = "https://h.test/"
@@ -222,7 +243,7 @@ struct CookieCacheTests {
         #expect(jar.lookUp(url)?.field == "b=2")
     }
 
-    @Test func changeEndsTheKeptLookUp() throws {
+    @Test func changeEndsTheLatestLookUp() throws {
         let jar = CookieJar()
         let url = "https://h.test/"
         try jar.set(Cookie("x", "1", host: "other.test"))

@@ -23,7 +23,7 @@ struct CookieTableTests {
             isHTTPOnly: false, sameSite: nil, expires: lives.map { now + $0 }, created: now)
     }
 
-    private func site(_ url: String) throws -> CookieSite { try #require(CookieSite(url: url)) }
+    private func site(_ url: String) throws -> CookieTarget { try #require(CookieTarget(url: url)) }
 
     private func names(_ table: CookieTable) -> [String] { table.all.map(\.cookie.name) }
 

@@ -84,7 +84,7 @@ struct CookieTransferTests {
         #expect(server.requests.map { $0.field("Cookie") } == [nil, "turn=1"])
     }
 
-    @Test func refusedDownloadStillSetsItsCookie() async throws {
+    @Test func refusedDownloadStoresItsCookie() async throws {
         let server = try server()
         server.on("GET", "/file", .text("no", status: 403).field("Set-Cookie", "seen=1; Path=/"))
         let folder = try Folder()

@@ -98,7 +98,7 @@ struct HSTSTests {
     }
 
     /// The internal redirects do not count.
-    @Test func maximumOfRedirectsCountsThoseOfServers() async throws {
+    @Test func upgradesDoNotCountAsRedirects() async throws {
         let session = try session()
         try session.hsts?.set(HSTSStore.Host("site.test"))
         server.on("GET", "/from", .redirect(to: url("http")))
@@ -155,7 +155,7 @@ struct HSTSTests {
     // MARK: Learning
 
     @Test(arguments: ["https", "http"], ["site.test", "127.0.0.1"])
-    func onlyNamesOverTLSAreLearned(_ scheme: String, _ host: String) async throws {
+    func policyNeedsTLSAndAHostName(_ scheme: String, _ host: String) async throws {
         let plain = try MockServer { _ in .text("x").field("Strict-Transport-Security", "max-age=1000") }
         let session = try session()
         let port = scheme == "https" ? server.port : plain.port
@@ -163,8 +163,39 @@ struct HSTSTests {
         #expect(session.hsts?.hosts.count == (scheme == "https" && host == "site.test" ? 1 : 0))
     }
 
+    /// Other programs on this machine use the name for other ports.
+    @Test func policyOfLocalhostIsIgnored() async throws {
+        let session = try session()
+        _ = try await session.data(for: Request(url("https", "localhost", "/policy")))
+        #expect(session.hsts?.hosts == [])
+    }
+
+    /// The head is authentic, whatever happens to the body.
+    @Test(arguments: [Taking.data, .value, .started, .bytes])
+    func policyOfAnIncompleteResponseCounts(_ way: Taking) async throws {
+        server.on("GET", "/broken") { _ in
+            .text("broken").field("Strict-Transport-Security", "max-age=1000").fault(.close, at: .body(1))
+        }
+        let session = try session()
+        _ = try await networkError { _ = try await way(Request(url("https", "site.test", "/broken")), by: session) }
+        #expect(session.hsts?.hosts.map(\.name) == ["site.test"])
+    }
+
+    @Test func shortPolicyIsRenewed() {
+        let now = Lock(Date(timeIntervalSince1970: 1_800_000_000))
+        let store = HSTSStore(nil, now: { now.withLock(\.self) })
+        for _ in 0..<4 {
+            store.receive("max-age=30", from: "https://h.test/")
+            now.withLock { $0 += 20 }
+            #expect(store.isKnown("h.test"))
+        }
+        now.withLock { $0 += 20 }
+        store.receive("max-age=30; x=\(String(repeating: "x", count: 2000))", from: "https://h.test/")
+        #expect(!store.isKnown("h.test"))
+    }
+
     /// Any machine on the network can send a policy if the certificate is not checked.
-    @Test func connectionWithoutCertificateChecksTeachesNothing() async throws {
+    @Test func policyIsIgnoredWithoutAnIdentityCheck() async throws {
         let insecure = InsecureTrust(reason: "test")
         let roots = try CustomRoots([Certificate(pem: authority.certificatePEM)])
         let careless: [any TrustEvaluator] = [
@@ -225,17 +256,17 @@ struct HSTSTests {
         let time = TestTime(Date(timeIntervalSince1970: 1_767_225_600))
         let store = HSTSStore(nil, now: { time.now })
         store.receive("max-age=100", from: "https://h.test/")
-        let changes = store.count.changes
+        let changes = store.revision.changes
         store.receive("max-age=100", from: "https://h.test/other")
-        #expect(store.count.changes == changes)
+        #expect(store.revision.changes == changes)
         time.advance(by: 61)
         store.receive("max-age=100", from: "https://h.test/")
         #expect(store.hosts.map(\.expires) == [time.now + 100])
         // Hosts that alternate do not count as changes.
         store.receive("max-age=100", from: "https://other.test/")
-        let alternating = store.count.changes
+        let alternating = store.revision.changes
         for host in ["h.test", "other.test"] { store.receive("max-age=100", from: "https://\(host)/") }
-        #expect(store.count.changes == alternating)
+        #expect(store.revision.changes == alternating)
         store.receive("max-age=0", from: "https://h.test/")
         store.receive("max-age=100", from: "https://h.test/")
         #expect(store.isKnown("H.TEST"))
@@ -318,7 +349,7 @@ struct HSTSTests {
         #expect(head.url == url("https") && head.history.map(\.head.status.code) == [307])
     }
 
-    @Test func authenticatorsKeepTheirOrigin() async throws {
+    @Test func credentialsAreSentAfterTheUpgrade() async throws {
         let session = try session([.basic("anna", "sesame")])
         try session.hsts?.set(HSTSStore.Host("site.test"))
         let body = try await session.data(for: Request(url("http"))).0
@@ -332,6 +363,18 @@ struct HSTSTests {
 
     // MARK: Files
 
+    /// A server sends policies of many hosts while the file cannot be written.
+    @Test func hostsThatWaitForTheFileAreBounded() async throws {
+        let folder = try Folder()
+        let store = try await HSTSStore(file: folder("hsts"))
+        folder.write("hsts", Array("Dear diary".utf8))
+        for number in 0..<21_000 { store.receive("max-age=1000", from: "https://h\(number).test/") }
+        #expect(store.unsavedCount <= 10_000 && store.hosts.count <= 10_000)
+        folder.write("hsts", [])
+        try await store.save()
+        #expect(store.unsavedCount == 0 && store.isKnown("h20999.test"))
+    }
+
     @Test func storeKeepsItsHostsInAFile() async throws {
         let folder = try Folder()
         let (one, other) = (try await HSTSStore(file: folder("hsts")), try await HSTSStore(file: folder("hsts")))
@@ -344,6 +387,9 @@ struct HSTSTests {
         try await other.save()
         try await one.save()
         #expect(one.hosts.map(\.name) == ["two.test"] && one.file == folder("hsts"))
+        folder.write("hsts", [])
+        try await one.save()
+        #expect(one.hosts.map(\.name) == ["two.test"])
         one.removeAll()
         try await one.save()
         #expect(try await HSTSStore(file: folder("hsts")).hosts == [])

@@ -13,7 +13,7 @@ struct StrictTransportPolicyTests {
         ("max-age=\"31536000\"", 31_536_000, false), ("Max-Age=1 ; INCLUDESUBDOMAINS ;", 1, true),
         (";;max-age=1;;", 1, false), ("max-age=0; includeSubDomains", 0, true), ("max-age = 5", 5, false),
         ("includeSubDomains;max-age=7;preload", 7, true), ("max-age=1; x=\"a;b\\\";c\"; includeSubDomains", 1, true),
-        ("max-age=99999999999999999999999", 1_000_000_000, false), ("\tmax-age=1\t", 1, false),
+        ("max-age=99999999999999999999999", 31_536_000, false), ("\tmax-age=1\t", 1, false),
     ])
     func validFieldIsParsed(_ text: String, _ age: Int64, _ includesSubdomains: Bool) throws {
         let policy = try #require(StrictTransportPolicy(text))
@@ -46,8 +46,17 @@ struct StrictTransportPolicyTests {
     @Test func tableIsBounded() {
         var table = HSTSTable()
         for number in 0..<10_100 { table.set(HSTSStore.Host("h\(number)", expires: now + Double(number + 1)), at: now) }
-        let hosts = table.hosts(at: now)
-        #expect(hosts.count == 10_000 && table["h99"] == nil && table["h100"] != nil)
+        #expect(table.count == 9099 && table["h1000"] == nil && table["h1001"] != nil)
+        // A new host stays, even if it expires first.
+        let later = (0..<2000).map { ("x\($0)", HSTSStore.Host("x\($0)") as HSTSStore.Host?) }
+        table.apply(Dictionary(uniqueKeysWithValues: later), at: now)
+        #expect(table.count == 9000)
+        for number in 0..<1000 { table.set(HSTSStore.Host("y\(number)"), at: now) }
+        table.set(HSTSStore.Host("new", expires: now + 1), at: now)
+        #expect(table["new"] != nil && table.count == 9000)
+        let many = (0..<10_100).map { HSTSStore.Host("h\($0)", expires: now + Double($0 + 1)) }
+        let read = HSTSTable(many + [HSTSStore.Host("h10000", expires: now + 1)])
+        #expect(read.count == 10_000 && read["h99"] == nil && read["h10000"]?.expires == now + 10_001)
     }
 
     // MARK: Files

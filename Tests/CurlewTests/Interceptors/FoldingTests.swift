@@ -30,7 +30,9 @@ private struct TeapotInterceptor: FoldableInterceptor {
         return request
     }
 
-    func didBypass(_ request: Request, _ head: RawHead) { counts.withLock { $0.passed += 1 } }
+    func didBypass(_ request: Request, _ head: RawHead, isComplete: Bool) {
+        counts.withLock { $0.passed += isComplete ? 1 : 0 }
+    }
 
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse

@@ -4,9 +4,8 @@
 // The import is not internal, because code of this file is inlined into other modules.
 package import Synchronization
 
-/// The number of entries of a collection and the number of its changes, which threads read without the lock of the
-/// collection.
-package final class ChangeCount: Sendable {
+/// The number of the changes of a collection, and whether it has entries; readable without the lock of the collection.
+package final class Revision: Sendable {
     @usableFromInline let changeCount = Atomic<UInt64>(0)
     @usableFromInline let entryCount = Atomic<Int>(0)
 
@@ -19,7 +18,7 @@ package final class ChangeCount: Sendable {
     @inlinable package var isEmpty: Bool { entryCount.load(ordering: .acquiring) == 0 }
 
     /// Counts a change, and sets the number of entries; the caller holds the lock of the collection.
-    package func change(to entries: Int) {
+    package func advance(entries: Int) {
         entryCount.store(entries, ordering: .releasing)
         changeCount.add(1, ordering: .acquiringAndReleasing)
     }

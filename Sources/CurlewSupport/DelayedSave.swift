@@ -1,0 +1,59 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// Saves the changes of an object in the background: some time after the first change, and again after a failure.
+///
+/// At most one task for each object saves or waits.
+package final class DelayedSave<Object: AnyObject & Sendable>: Sendable {
+    private let delay: Duration
+    private let retryDelay: Duration
+    private let hasChanges: @Sendable (Object) -> Bool
+    private let save: @Sendable (Object) async -> Bool
+    private let isScheduled = Atomic(false)
+
+    /// Creates the schedule of one object.
+    ///
+    /// - Parameters:
+    ///   - delay: The time from the first change to the save; one second unless given.
+    ///   - retryDelay: The time from a failure to the next save; one minute unless given.
+    ///   - hasChanges: Returns whether the object has changes to save.
+    ///   - save: Saves the changes; returns whether that succeeded.
+    package init(
+        delay: Duration = .seconds(1), retryDelay: Duration = .seconds(60),
+        hasChanges: @escaping @Sendable (Object) -> Bool, save: @escaping @Sendable (Object) async -> Bool
+    ) {
+        self.delay = delay
+        self.retryDelay = retryDelay
+        self.hasChanges = hasChanges
+        self.save = save
+    }
+
+    /// Schedules a save of the object, unless a task saves or waits already.
+    ///
+    /// The object stays alive until it was saved once, but not for further attempts after a failure.
+    package func schedule(_ object: Object) {
+        guard !isScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        Task(priority: .utility) {
+            try? await ContinuousClock().wait(for: delay)
+            await run(object)
+        }
+    }
+
+    private func run(_ object: Object) async {
+        let isSaved = hasChanges(object) ? await save(object) : true
+        isScheduled.store(false, ordering: .releasing)
+        // Changes during the save could not schedule another one.
+        guard hasChanges(object) else { return }
+        if isSaved { schedule(object) } else { retry(object) }
+    }
+
+    private func retry(_ object: Object) {
+        guard !isScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        Task(priority: .utility) { [weak object] in
+            try? await ContinuousClock().wait(for: retryDelay)
+            if let object { await run(object) }
+        }
+    }
+}
