@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Synchronization
+internal import CurlewSupport
 
 /// The public suffix list (publicsuffix.org), from libpsl, loaded at run time.
 ///
@@ -19,14 +19,14 @@ struct PublicSuffixes: Sendable {
 
     /// The machine's list, read once; nil when libpsl is not installed or has no list.
     static let system: PublicSuffixes? = {
-        defer { loaded.store(true, ordering: .releasing) }
+        defer { loaded.withLock { $0 = true } }
         return PublicSuffixes(library: "libpsl.so.5")
     }()
 
-    private static let loaded = Atomic(false)
+    private static let loaded = Lock(false)
 
     /// Whether `system` was read, so that its use does not read a file any more.
-    static var isLoaded: Bool { loaded.load(ordering: .acquiring) }
+    static var isLoaded: Bool { loaded.withLock(\.self) }
 
     /// Opens a library by its soname and reads the newest list available: libpsl's own or that of the distribution.
     init?(library: String) {

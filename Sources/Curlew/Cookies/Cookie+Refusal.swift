@@ -78,7 +78,8 @@ extension Cookie.Refusal.Reason: Error {
         case .controlCharacter: "it contains a control character."
         case .empty: "its name and its value are empty."
         case .tooLong: "its name and its value have more than \(CookieRules.maximumCookieLength) bytes."
-        case .separator: "its name, value or path contains “;”, its name contains “=”, or its name or value has a space at an end."
+        case .separator:
+            "its name, value or path contains “;”, its name contains “=”, or a space is at an end of its name or value."
         case .invalidDomain: "\(named) is not a valid host."
         case .invalidPath: "its path does not begin with “/”."
         case .foreignDomain: "the host does not belong to \(named)."

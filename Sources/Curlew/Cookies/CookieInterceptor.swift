@@ -9,7 +9,7 @@ extension Request {
     public enum CookieUse: String, Sendable, Hashable, Codable, CaseIterable {
         /// Sends the jar's cookies, and stores those of the response.
         case jar
-        /// Sends the jar's cookies, but stores none of the response.
+        /// Sends the jar's cookies, but does not store those of the response.
         case readOnly
         /// Neither sends nor stores cookies of the jar.
         case none

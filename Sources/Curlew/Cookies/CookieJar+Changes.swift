@@ -12,7 +12,8 @@ extension CookieJar {
         case removed(Cookie, Removal)
         /// A cookie was not stored.
         case refused(Cookie.Refusal)
-        /// The automatic save, or the one at shutdown, failed; the changes wait for the next save. `save()` only throws.
+        /// The automatic save, or the one at shutdown, failed; the changes wait for the next save. `save()` only
+        /// throws.
         case fileFailed(path: String, reason: String)
         /// The number of changes before this one that were dropped, because the observer was too slow.
         case dropped(Int)
@@ -27,8 +28,8 @@ extension CookieJar {
 
     /// The reason why a cookie was removed.
     public enum Removal: String, Sendable, Hashable, Codable, CaseIterable {
-        /// It has expired, or was set with an expiry in the past. An expiry is reported when the jar next stores a cookie
-        /// or reads its file.
+        /// It has expired, or was set with an expiry in the past. An expiry is reported when the jar next stores a
+        /// cookie or reads its file.
         case expired
         /// The jar had too many cookies.
         case evicted

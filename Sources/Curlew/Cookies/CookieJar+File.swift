@@ -20,8 +20,8 @@ extension CookieJar {
         let file: SharedFile
         let format: FileFormat
         private(set) var pending: [Cookie.Key: Pending] = [:]
-        /// The removals of several cookies at once; the next save also applies them to cookies that other processes have
-        /// added to the file.
+        /// The removals of several cookies at once; the next save also applies them to cookies that other processes
+        /// have added to the file.
         private(set) var removals: [(selection: Selection, at: Date, number: UInt64)] = []
         private(set) var lastNumber: UInt64 = 0
         /// The maximum number of changes that wait for the file; beyond it, removals by servers are forgotten.
@@ -98,8 +98,8 @@ extension CookieJar {
     /// too; see ``removeSessionCookies()``.
     ///
     /// Several processes may share the file, because a save merges the changes of this jar into it. If two of them
-    /// change the same cookie, the later change wins in a JSON file, and the later save in a Netscape file. The file does
-    /// not record removals: a process that later saves an older change of a removed cookie brings it back. A save
+    /// change the same cookie, the later change wins in a JSON file, and the later save in a Netscape file. The file
+    /// does not record removals: a process that later saves an older change of a removed cookie brings it back. A save
     /// replaces the file atomically with mode 0600, and leaves out damaged lines and comments. If another program has
     /// removed or emptied the file, the next save writes all cookies again.
     ///

@@ -153,8 +153,8 @@ public final class CookieJar: Sendable {
     /// - Parameters:
     ///   - field: The value of the field, such as "sid=31d4; Path=/; Secure".
     ///   - url: The http or https URL of the request.
-    /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule, which ``changes`` and ``refusals`` also report; its
-    ///   reason is `.invalidDomain` for an invalid URL.
+    /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule, which ``changes`` and ``refusals`` also report;
+    ///   its reason is `.invalidDomain` for an invalid URL.
     public func set(field: String, from url: String) throws(Cookie.Refusal) {
         guard let site = CookieTarget(url: url) else {
             throw refuse(Cookie.Refusal(.invalidDomain, name: "", host: redactedURL(url)))

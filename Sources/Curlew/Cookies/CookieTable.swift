@@ -26,8 +26,10 @@ struct CookieTable: Sendable {
 
     /// The maximum numbers of cookies.
     struct Limits: Sendable {
-        /// For one registrable domain and its subdomains together, as in common browsers: otherwise the owner of one
-        /// domain could evict the cookies of all others. RFC 6265bis §6.1 requires at least 50 for each domain.
+        /// For one registrable domain and its subdomains together, as in common browsers.
+        ///
+        /// Otherwise the owner of one domain could evict the cookies of all others. RFC 6265bis §6.1 requires at least
+        /// 50 for each domain.
         var perOwner = 180
         /// For all domains together (RFC 6265bis §6.1).
         var total = 3000

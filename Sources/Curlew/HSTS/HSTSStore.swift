@@ -137,9 +137,8 @@ public final class HSTSStore: Sendable {
     public func set(_ host: Host) throws(NetworkError) {
         guard HostName.key(host.name) == host.name, !HostName.isAddress(host.name) else {
             throw NetworkError(
-                .invalidRequest, phase: .preparing, "“\(host.name.escapingControls)” is not the name of a host.",
-                hint: "HSTS needs a name such as example.com, without scheme, port and path, and no IP address.",
-                requestFlaw: .host)
+                invalid: .host, "“\(host.name.escapingControls)” is not the name of a host.",
+                hint: "HSTS needs a name such as example.com, without scheme, port and path, and no IP address.")
         }
         let now = now()
         change { state in
@@ -214,9 +213,9 @@ public final class HSTSStore: Sendable {
     /// save.
     ///
     /// The file is read now, on a disk thread. The store saves its changes after a second, in ``save()``, and when a
-    /// session with this store shuts down. A failed automatic save is repeated a minute later. Several processes may use
-    /// the file; for each host the later save counts. A save replaces the file atomically with mode 0600, and leaves
-    /// out invalid lines.
+    /// session with this store shuts down. A failed automatic save is repeated a minute later. Several processes may
+    /// use the file; for each host the later save counts. A save replaces the file atomically with mode 0600, and
+    /// leaves out invalid lines.
     ///
     /// - Parameter path: The path of the file.
     /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: the file cannot be read, has no

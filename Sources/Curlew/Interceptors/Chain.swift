@@ -16,8 +16,8 @@ final class Chain: Sendable {
     private let canFold: Bool
     /// The union of the plain interests; nil if an interceptor has no plain interest.
     private let plainInterest: SharedInterest?
-    /// The interceptors whose state decides whether they change a plain request or must run for it, and the revisions of
-    /// these states.
+    /// The interceptors whose state decides whether they change a plain request or must run for it, and the revisions
+    /// of these states.
     private let stateful: [any FoldableInterceptor]
     private let revisions: [Revision]
     /// The fields of responses to plain requests that interceptors must be notified of.
@@ -117,19 +117,19 @@ package protocol FoldableInterceptor: Interceptor {
     /// such requests.
     var plainInterest: ChainInterest? { get }
 
-    /// The revision of the state by which the interceptor changes requests or must run for them; nil, the default, for an
-    /// interceptor without a state.
+    /// The revision of the state by which the interceptor changes requests or must run for them; nil, the default, for
+    /// an interceptor without a state.
     ///
     /// For requests without options, the chain calls ``mustRun(for:)`` and ``adapted(_:)`` only while the state has
-    /// entries; without a revision it does not call them. A transfer folds again at its start if the revision has changed
-    /// since its creation, or if its plan is too old.
+    /// entries; without a revision it does not call them. A transfer folds again at its start if the revision has
+    /// changed since its creation, or if its plan is too old.
     var revision: Revision? { get }
 
     /// Whether the interceptor is inside the user's interceptors with the scope `.attempt`; false by default.
     var isInnermost: Bool { get }
 
-    /// The response fields that ``didBypass(_:_:isComplete:)`` reads: the chain may skip the call for a response without them to a
-    /// request without options. By default, the chain never skips it.
+    /// The response fields that ``didBypass(_:_:isComplete:)`` reads: the chain may skip the call for a response
+    /// without them to a request without options. By default, the chain never skips it.
     var noticedFields: HeadFields { get }
 
     /// Returns the heads and failures of the first attempt that the interceptor must see; nil when it must run from the

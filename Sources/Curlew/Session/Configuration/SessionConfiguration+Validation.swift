@@ -28,7 +28,7 @@ extension Session.Configuration {
     /// Checks that an ephemeral session has no files.
     func checkFiles(cookies: String?, hsts: String?) throws(NetworkError) {
         guard isEphemeral, let path = cookies ?? hsts else { return }
-        throw refused("the jar and the HSTS store of an ephemeral session have no file such as \(path.escapingControls)")
+        throw refused("an ephemeral session has no jar or HSTS store with a file (\(path.escapingControls))")
     }
 
     private func validateLimits() throws(NetworkError) {
