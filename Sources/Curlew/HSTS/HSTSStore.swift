@@ -121,6 +121,11 @@ public final class HSTSStore: Sendable {
         guard !revision.isEmpty, !url.utf8.starts(with: "https:".utf8), let target = try? RequestTarget(url),
             target.scheme == .http, isKnown(target.host)
         else { return nil }
+        return Self.https(target, url)
+    }
+
+    /// Returns the https URL for an http URL with a target (RFC 6797 §8.3).
+    static func https(_ target: RequestTarget, _ url: String) -> String {
         let host = target.isIPv6 ? "[\(target.host)]" : target.host
         let port = target.port == 80 ? "" : ":\(target.port)"
         let userInfo = target.userInfo.map { $0 + "@" } ?? ""

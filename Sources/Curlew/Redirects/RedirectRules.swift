@@ -43,6 +43,8 @@ enum RedirectRules {
         let method = method(after: head.status, request.method)
         var proposed = request
         proposed.url = text(of: next, reference, request)
+        // The policy of the host may end before the request is sent.
+        proposed.requiresTLS = sent.scheme != next.scheme
         if method != request.method {
             proposed.method = method
             proposed.body = .none
@@ -144,6 +146,7 @@ enum RedirectRules {
         var next = rewritten
         let isSameOrigin = (try? RequestTarget(rewritten.url))?.isSameOrigin(as: target) == true
         next.withheld = withheld(after: request, isSameOrigin: isSameOrigin, names)
+        next.requiresTLS = false
         return next
     }
 

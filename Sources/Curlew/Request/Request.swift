@@ -59,6 +59,12 @@ public struct Request: Sendable {
         _modify { yield &parts.withheld }
     }
 
+    /// Whether the http URL is sent as https, because a redirect was followed for that reason.
+    var requiresTLS: Bool {
+        get { parts.requiresTLS }
+        _modify { yield &parts.requiresTLS }
+    }
+
     /// Notes for interceptors and observers of the request; empty unless set, and never sent.
     public var tags: Request.Tags {
         get { parts.tags }
@@ -87,6 +93,7 @@ public struct Request: Sendable {
         var options: Options
         var ownTrust: OwnTrust?
         var withheld: [HeaderName] = []
+        var requiresTLS = false
         var tags = Request.Tags()
         var interceptors: [any Interceptor] = []
     }

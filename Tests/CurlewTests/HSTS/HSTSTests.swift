@@ -109,6 +109,21 @@ struct HSTSTests {
         #expect(try await networkError { _ = try await session.data(for: request) }.kind == .tooManyRedirects)
     }
 
+    /// The redirect was no downgrade when it was followed, and its request keeps the credentials.
+    @Test func policyThatEndsAfterTheDecisionStillCounts() async throws {
+        let session = try session()
+        try session.hsts?.set(HSTSStore.Host("site.test"))
+        server.on("GET", "/from", .redirect(to: url("http")))
+        var request = Request(url("https", "site.test", "/from"), fields: [.authorization: "Bearer x"])
+        request.options.redirects = .custom { redirect in
+            #expect(redirect.isSameOrigin && !redirect.isDowngrade)
+            session.hsts?.removeAll()
+            return .follow
+        }
+        let (body, head) = try await session.data(for: request)
+        #expect(body == Data("GET /x?y=1 Bearer x".utf8) && head.url == url("https"))
+    }
+
     @Test func retryAfterTheChangeIsReported() async throws {
         let session = try session { $0.retry = RetryPolicy(limit: 1, backoff: .none) }
         try session.hsts?.set(HSTSStore.Host("site.test"))
