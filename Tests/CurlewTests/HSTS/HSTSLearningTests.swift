@@ -38,6 +38,14 @@ extension HSTSTests {
         #expect(session.hsts?.hosts.map(\.name) == ["site.test"])
     }
 
+    /// RFC 6797 §8.1.1.
+    @Test(arguments: ["192.0.2.1", "[2001:db8::1]"])
+    func policyOfAnAddressIsIgnored(_ address: String) {
+        let store = HSTSStore()
+        store.receive("max-age=1000", from: "https://\(address)/")
+        #expect(store.hosts == [] && store.revision.changes == 0)
+    }
+
     @Test func shortPolicyIsRenewed() {
         let now = Lock(Date(timeIntervalSince1970: 1_800_000_000))
         let store = HSTSStore(nil, now: { now.withLock(\.self) })
