@@ -12,11 +12,16 @@ package struct SharedFile: Sendable {
     package let limit: Int
     /// The maximum time in milliseconds to wait for other processes.
     private let patience: Int
+    /// Called between the opening and the locking of the file, for tests.
+    private let opened: @Sendable () -> Void
 
-    package init(_ path: String, limit: Int = 64 << 20, patience: Int = 10_000) {
+    package init(
+        _ path: String, limit: Int = 64 << 20, patience: Int = 10_000, opened: @escaping @Sendable () -> Void = {}
+    ) {
         self.path = path
         self.limit = limit
         self.patience = patience
+        self.opened = opened
     }
 
     /// Returns the contents of the file; nil when there is no file.
@@ -62,6 +67,7 @@ package struct SharedFile: Sendable {
             guard number >= 0 else { throw FileOwner.failure(path, errno) }
             let file = OwnedDescriptor(number)
             try FileOwner.check(number, path, requiresSingleLink: true)
+            opened()
             if flock(number, LOCK_EX | LOCK_NB) == 0 {
                 // Another process may have replaced the file between the opening and the locking.
                 if isAtPath(number) { return file }
