@@ -20,7 +20,8 @@ struct HSTSInterceptor: FoldableInterceptor {
     // A policy is stored without the chain: many servers send one in every response.
     var noticedFields: HeadFields { isInnermost ? .strictTransportSecurity : [] }
 
-    var revision: Revision? { store.revision }
+    // A plain request is checked only once.
+    var revision: Revision? { isInnermost ? nil : store.revision }
 
     func interest(in request: Request) -> ChainInterest? { ChainInterest() }
 

@@ -84,17 +84,17 @@ final class Chain: Sendable {
         return Folded(interest: interest, request: adapted)
     }
 
-    /// The number of changes of all states that `fold` reads, such as the cookies of a jar.
-    var revision: UInt64 {
-        var sum: UInt64 = 0
-        for index in revisions.indices { sum &+= revisions[index].changes }
-        return sum
-    }
-
-    /// Whether a state has entries, which may expire.
-    var hasEntries: Bool {
-        for index in revisions.indices where !revisions[index].isEmpty { return true }
-        return false
+    /// The number of changes of all states that `fold` reads, such as the cookies of a jar, and whether one of them has
+    /// entries, which may expire.
+    var revision: (changes: UInt64, hasEntries: Bool) {
+        var changes: UInt64 = 0
+        var hasEntries = false
+        for index in revisions.indices {
+            let revision = revisions[index]
+            changes &+= revision.changes
+            hasEntries = hasEntries || !revision.isEmpty
+        }
+        return (changes, hasEntries)
     }
 
     /// Notifies the interceptors that the response to a folded request has bypassed them.

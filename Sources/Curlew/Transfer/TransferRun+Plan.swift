@@ -24,7 +24,8 @@ extension TransferRun {
     /// Returns the revision of the chain and the time of a plan; the time is 0 if no state has entries, since then the
     /// plan cannot become too old.
     static func planStamp(of chain: Chain, on session: SessionCore) -> (revision: UInt64, at: UInt64) {
-        (chain.revision, chain.hasEntries ? session.loop.clock.now() : 0)
+        let (changes, hasEntries) = chain.revision
+        return (changes, hasEntries ? session.loop.clock.now() : 0)
     }
 
     /// Plans the first attempt again, at the start, if cookies or HSTS hosts have changed since the plan, or if there
