@@ -17,7 +17,7 @@ struct PublicSuffixes: Sendable {
     /// Safe because libpsl never changes a loaded list, and this list stays loaded until the process ends.
     private nonisolated(unsafe) let list: OpaquePointer
 
-    /// The machine's list, read once; nil when libpsl is not installed or has no list.
+    /// The machine's list, loaded once; nil when libpsl is not installed or has no list.
     static let system: PublicSuffixes? = {
         defer { loaded.withLock { $0 = true } }
         return PublicSuffixes(library: "libpsl.so.5")
@@ -25,7 +25,7 @@ struct PublicSuffixes: Sendable {
 
     private static let loaded = Lock(false)
 
-    /// Whether `system` was read, so that its use does not read a file any more.
+    /// Whether `system` is loaded; until then, its first use reads a file.
     static var isLoaded: Bool { loaded.withLock(\.self) }
 
     /// Opens a library by its soname and reads the newest list available: libpsl's own or that of the distribution.

@@ -35,9 +35,9 @@ extension Cookie {
             case hidesSecureCookie
             /// `SameSite=None` requires `Secure` (§5.7, step 19).
             case insecureSameSiteNone
-            /// The name begins with `__Secure-` without `Secure`, `__Http-` without `Secure` and `HttpOnly`, `__Host-`
-            /// without `Secure` and `Path=/` or with `Domain`, or `__Host-Http-` without all of these; or a cookie
-            /// without a name has such a value (§5.7, steps 20 to 22).
+            /// The cookie lacks what the prefix of its name requires: `Secure` for each prefix, `HttpOnly` for
+            /// `__Http-` and `__Host-Http-`, `Path=/` and no `Domain` for `__Host-` and `__Host-Http-`; or a cookie
+            /// without a name has a prefix in its value (§5.7, steps 20 to 22).
             case brokenPrefix
         }
 
@@ -70,24 +70,24 @@ extension Cookie.Refusal: CustomStringConvertible, LocalizedError {
     public var errorDescription: String? { description }
 }
 
-// Thrown by the pure steps; the jar makes a refusal of it.
+// The pure steps throw a reason; the jar wraps it in a refusal.
 extension Cookie.Refusal.Reason: Error {
     fileprivate func explanation(_ domain: String?) -> String {
         let named = "its domain" + (domain.map { " “\($0)”" } ?? "")
         return switch self {
         case .controlCharacter: "it contains a control character."
         case .empty: "its name and its value are empty."
-        case .tooLong: "its name and its value have more than \(CookieRules.maximumCookieLength) bytes."
+        case .tooLong: "its name and value together have more than \(CookieRules.maximumCookieLength) bytes."
         case .separator:
-            "its name, value or path contains “;”, its name contains “=”, or a space is at an end of its name or value."
-        case .invalidDomain: "\(named) is not a valid host."
+            "it contains “;”, its name (or a value without a name) contains “=”, or a space is at an end of name or value."
+        case .invalidDomain: "\(named) is not a valid host, or is an address, which has no subdomains."
         case .invalidPath: "its path does not begin with “/”."
         case .foreignDomain: "the host does not belong to \(named)."
         case .publicSuffix: "\(named) is a public suffix, under which others have their own domains."
         case .insecureOrigin: "only a response over https or from localhost can set “Secure”."
         case .hidesSecureCookie: "it would hide a secure cookie, but was received without TLS."
         case .insecureSameSiteNone: "“SameSite=None” requires “Secure”."
-        case .brokenPrefix: "its name breaks the rules of its prefix, such as “__Secure-” or “__Host-”."
+        case .brokenPrefix: "it breaks a rule of its prefix, such as “__Secure-” or “__Host-”."
         }
     }
 }

@@ -14,9 +14,10 @@ public import FoundationEssentials
 /// for cookie in jar.cookies { print(cookie.name, cookie.expires.map { "\($0)" } ?? "until the end of the session") }
 /// ```
 public struct Cookie: Sendable, Hashable {
-    /// A value of the `SameSite` attribute (RFC 6265bis §5.6.7), which a jar stores, but not a Netscape file.
+    /// A value of the `SameSite` attribute (RFC 6265bis §5.6.7).
     ///
-    /// It restricts no request, because a program has no site of its own.
+    /// A jar and a JSON file keep it, a Netscape file does not. It restricts no request, because a program has no site
+    /// of its own.
     public enum SameSite: String, Sendable, Hashable, Codable, CaseIterable {
         /// Only for requests within the site.
         case strict
@@ -36,7 +37,7 @@ public struct Cookie: Sendable, Hashable {
     public let isHostOnly: Bool
     /// The start of the paths that get the cookie, such as "/" or "/account".
     public let path: String
-    /// Whether the cookie is sent only over https; http to localhost counts, too.
+    /// Whether the cookie is sent only over https; http to localhost counts as https.
     public let isSecure: Bool
     /// Whether the server asks to hide the cookie from scripts; it does not restrict requests.
     public let isHTTPOnly: Bool
@@ -44,9 +45,10 @@ public struct Cookie: Sendable, Hashable {
     public let sameSite: SameSite?
     /// The expiry, in whole seconds; nil for a session cookie.
     public let expires: Date?
-    /// The time at which the jar first stored this cookie, which a replacement keeps; it decides the order of sending.
+    /// The time of the receipt, or of the call of the initializer.
     ///
-    /// A Netscape file does not have it; then it is the time of reading.
+    /// A cookie that replaces a stored one keeps its creation time. Cookies with longer paths are sent first; among
+    /// equally long ones, the older. A Netscape file has no creation times: its cookies get the time of reading.
     public let created: Date
 
     /// Creates a cookie for one host, without its subdomains.

@@ -11,12 +11,12 @@ extension CookieJar {
         ///
         /// The format has no `SameSite`, no creation time, and no cookies with tabs, which stay in memory.
         case netscape
-        /// A JSON array with one cookie on each line and all its properties, in a format of Curlew; exports of browsers
-        /// have other properties and are no such files.
+        /// A JSON array with one cookie on each line and all its properties, in Curlew's own format. The jar does not
+        /// read the JSON exports of browsers.
         case json
     }
 
-    /// A line without a valid cookie; the jar ignores the line, and the next save removes it from the file.
+    /// A line without a valid cookie, or with one beyond the limits; the next save removes it from the file.
     public struct SkippedLine: Sendable, Hashable, CustomStringConvertible {
         /// The number of the line, from 1; in a JSON file with another layout, the number of the element.
         public let line: Int
@@ -62,7 +62,7 @@ struct CookieFile: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: The contents; empty contents are a file without cookies.
-    ///   - suffixes: The public suffixes; nil, unless given, when they are unknown.
+    ///   - suffixes: The public suffixes; nil, the default, if they are unknown.
     ///   - now: The present time; cookies that have expired are left out.
     /// - Throws: `NotACookieFile` for contents that are not empty and have neither a cookie nor the first line of a
     ///   cookie file.

@@ -28,7 +28,7 @@ extension CookieJar {
 
     /// The reason why a cookie was removed.
     public enum Removal: String, Sendable, Hashable, Codable, CaseIterable {
-        /// It has expired, or was set with an expiry in the past. An expiry is reported when the jar next stores a
+        /// It has expired, or was set with an expiry in the past. The jar reports an expiry when it next stores a
         /// cookie or reads its file.
         case expired
         /// The jar had too many cookies.

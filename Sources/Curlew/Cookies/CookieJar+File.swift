@@ -99,7 +99,8 @@ extension CookieJar {
     ///
     /// Several processes may share the file, because a save merges the changes of this jar into it. If two of them
     /// change the same cookie, the later change wins in a JSON file, and the later save in a Netscape file. The file
-    /// does not record removals: a process that later saves an older change of a removed cookie brings it back. A save
+    /// does not record removals: if one process removes a cookie, and another one then saves an older change of that
+    /// cookie, the cookie returns. A save
     /// replaces the file atomically with mode 0600, and leaves out damaged lines and comments. If another program has
     /// removed or emptied the file, the next save writes all cookies again.
     ///
@@ -118,7 +119,7 @@ extension CookieJar {
     /// The path of the jar's file; nil for a jar in memory.
     public var file: String? { state.withLock { $0.file?.file.path } }
 
-    /// The lines that were skipped when the file or the contents were last read, at most 1000.
+    /// The lines that were skipped when the file or the contents were last read, at most 1000; each save updates them.
     public var skippedLines: [SkippedLine] { state.withLock { $0.skipped } }
 
     // MARK: Contents
@@ -234,7 +235,7 @@ extension CookieJar {
                     bytes.isEmpty
                     ? CookieFile(known.records)
                     : try CookieFile(bytes, own.format, suffixes: suffixes(), now: time)
-                // The file cannot have all cookies; the others stay as they are.
+                // A Netscape file cannot have cookies with tabs, which stay in memory.
                 (table, evicted) = known.replaced(
                     by: own.merged(with: found.records), keeping: { !own.format.canExpress($0) }, at: time)
                 found.skipEvicted(evicted)

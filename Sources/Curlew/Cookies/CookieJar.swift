@@ -19,9 +19,10 @@ internal import FoundationEssentials
 /// try await jar.save()
 /// ```
 ///
-/// A jar keeps at most 180 cookies for a registrable domain with its subdomains, and 3000 in all. When it is full, it
-/// removes expired cookies first, then those of the full domain without `Secure`, then the least recently used. An
-/// expiry is at most 400 days away; session cookies stay until they are removed.
+/// A jar keeps at most 180 cookies for a registrable domain with its subdomains (without libpsl: for each single
+/// domain), and 3000 in all. Above the limit of a domain it removes the expired cookies of the domain first, then those
+/// without `Secure`, then others; above 3000 it removes all expired cookies first, then any others. Each time the least
+/// recently used cookie goes first. An expiry is at most 400 days away; session cookies stay until they are removed.
 ///
 /// A value that is not UTF-8 is read as ISO-8859-1 and sent as UTF-8.
 public final class CookieJar: Sendable {
@@ -121,9 +122,9 @@ public final class CookieJar: Sendable {
         if let latest, latest.url == url, latest.expiry.map({ $0 > now() }) ?? true {
             return latest.field == nil ? nil : latest
         }
-        guard let site = CookieTarget(url: url) else { return nil }
+        guard let target = CookieTarget(url: url) else { return nil }
         let made = state.withLock { state in
-            let (cookies, expiry) = state.table.cookies(for: site, at: now())
+            let (cookies, expiry) = state.table.cookies(for: target, at: now())
             let made = LookUp(url, cookies, until: expiry)
             state.latest = made
             return made
@@ -156,26 +157,26 @@ public final class CookieJar: Sendable {
     /// - Throws: ``Cookie/Refusal`` for a cookie that breaks a rule, which ``changes`` and ``refusals`` also report;
     ///   its reason is `.invalidDomain` for an invalid URL.
     public func set(field: String, from url: String) throws(Cookie.Refusal) {
-        guard let site = CookieTarget(url: url) else {
+        guard let target = CookieTarget(url: url) else {
             throw refuse(Cookie.Refusal(.invalidDomain, name: "", host: redactedURL(url)))
         }
-        try receive(field, from: site)
+        try receive(field, from: target)
     }
 
-    private func receive(_ field: String, from site: CookieTarget) throws(Cookie.Refusal) {
+    private func receive(_ field: String, from target: CookieTarget) throws(Cookie.Refusal) {
         var domain: String?
         do throws(Cookie.Refusal.Reason) {
             let parsed = try SetCookie(field)
             domain = parsed.domain
-            let cookie = try CookieRules.cookie(parsed, from: site, suffixes: suffixes(), now: now())
-            try store(cookie, isSecure: site.isSecure)
+            let cookie = try CookieRules.cookie(parsed, from: target, suffixes: suffixes(), now: now())
+            try store(cookie, isSecure: target.isSecure)
         } catch {
             let name = SetCookie.name(in: field)
-            throw refuse(Cookie.Refusal(error, name: name, host: site.host, domain: domain))
+            throw refuse(Cookie.Refusal(error, name: name, host: target.host, domain: domain))
         }
     }
 
-    /// Reads the list of public suffixes on a disk thread, if this is the first cookie of the process.
+    /// Loads the list of public suffixes on a disk thread, unless it is loaded already.
     func loadSuffixes() async {
         if PublicSuffixes.isLoaded { return }
         let suffixes = suffixes
@@ -184,8 +185,8 @@ public final class CookieJar: Sendable {
 
     /// Stores the cookies of a response; ``changes`` reports the refused ones.
     func receive(_ head: ResponseHead, from url: String) {
-        guard let site = CookieTarget(url: url) else { return }
-        for field in head.fields.values(for: .setCookie) { try? receive(field, from: site) }
+        guard let target = CookieTarget(url: url) else { return }
+        for field in head.fields.values(for: .setCookie) { try? receive(field, from: target) }
     }
 
     private func store(_ cookie: Cookie, isSecure: Bool) throws(Cookie.Refusal.Reason) {

@@ -18,7 +18,7 @@ struct CookieTarget: Sendable, Hashable {
         isSecure = !target.isCleartext
     }
 
-    /// Creates the site of a URL; nil for an invalid URL.
+    /// Creates the target of a URL; nil for an invalid URL.
     init?(url: String) {
         guard let target = try? RequestTarget(url) else { return nil }
         self.init(target)
@@ -64,17 +64,17 @@ enum CookieRules {
     ///
     /// - Parameters:
     ///   - field: The parsed field.
-    ///   - site: The URL of the request whose response has the field.
-    ///   - suffixes: The public suffixes; nil when they are unknown, and then a cookie is for the site's host only.
+    ///   - target: The URL of the request whose response has the field.
+    ///   - suffixes: The public suffixes; nil when they are unknown, and then a cookie is for the target's host only.
     ///   - now: The time of the receipt.
     static func cookie(
-        _ field: SetCookie, from site: CookieTarget, suffixes: PublicSuffixes?, now: Date
+        _ field: SetCookie, from target: CookieTarget, suffixes: PublicSuffixes?, now: Date
     ) throws(Cookie.Refusal.Reason) -> Cookie {
-        let (domain, isHostOnly) = try domain(field.domain, for: site.host, suffixes)
-        if field.isSecure, !site.isSecure { throw .insecureOrigin }
+        let (domain, isHostOnly) = try domain(field.domain, for: target.host, suffixes)
+        if field.isSecure, !target.isSecure { throw .insecureOrigin }
         let cookie = Cookie(
             name: field.name, value: field.value, domain: domain, isHostOnly: isHostOnly,
-            path: field.path ?? defaultPath(of: site.path), isSecure: field.isSecure, isHTTPOnly: field.isHTTPOnly,
+            path: field.path ?? defaultPath(of: target.path), isSecure: field.isSecure, isHTTPOnly: field.isHTTPOnly,
             sameSite: field.sameSite, expires: expiry(of: field, at: now), created: now)
         try check(cookie, hasPath: field.path != nil)
         return cookie

@@ -63,14 +63,14 @@ struct CookieTable: Sendable {
     /// The cookies for a request (RFC 6265bis §5.8.3), in the order of sending: longer paths first, then older cookies.
     ///
     /// - Returns: The cookies, and the earliest time at which one of them expires.
-    mutating func cookies(for site: CookieTarget, at now: Date) -> (cookies: [Cookie], expiry: Date?) {
+    mutating func cookies(for target: CookieTarget, at now: Date) -> (cookies: [Cookie], expiry: Date?) {
         guard count > 0 else { return ([], nil) }
         lastStep += 1
         var found: [Entry] = []
         var expiry: Date?
-        for domain in Self.domains(of: site.host) {
+        for domain in Self.domains(of: target.host) {
             guard let bucket = entries[domain] else { continue }
-            for index in bucket.indices where Self.isSent(bucket[index].cookie, to: site, at: now) {
+            for index in bucket.indices where Self.isSent(bucket[index].cookie, to: target, at: now) {
                 entries[domain]?[index].used = lastStep
                 found.append(bucket[index])
                 if let time = bucket[index].cookie.expires { expiry = min(time, expiry ?? time) }
@@ -83,12 +83,13 @@ struct CookieTable: Sendable {
         return (found.map(\.cookie), expiry)
     }
 
-    private static func isSent(_ cookie: Cookie, to site: CookieTarget, at now: Date) -> Bool {
-        if cookie.isHostOnly ? site.host != cookie.domain : !CookieRules.matches(host: site.host, domain: cookie.domain)
+    private static func isSent(_ cookie: Cookie, to target: CookieTarget, at now: Date) -> Bool {
+        if cookie.isHostOnly
+            ? target.host != cookie.domain : !CookieRules.matches(host: target.host, domain: cookie.domain)
         {
             return false
         }
-        return CookieRules.matches(path: site.path, cookiePath: cookie.path) && (site.isSecure || !cookie.isSecure)
+        return CookieRules.matches(path: target.path, cookiePath: cookie.path) && (target.isSecure || !cookie.isSecure)
             && !cookie.isExpired(at: now)
     }
 
@@ -136,7 +137,7 @@ struct CookieTable: Sendable {
             insert(Entry(cookie: stored, owner: owner, order: old?.order ?? lastStep, used: lastStep, changed: now))
             effects.append(.stored(stored, replaced: old?.cookie))
             if let bucket = entries[cookie.domain], bucket.contains(where: { $0.cookie.isExpired(at: now) }) {
-                effects += end(bucket.filter { $0.cookie.isExpired(at: now) }, .expired)
+                effects += remove(bucket.filter { $0.cookie.isExpired(at: now) }, reason: .expired)
             }
             effects += evict(from: owner, at: now)
         }
@@ -149,7 +150,7 @@ struct CookieTable: Sendable {
     ///   - records: The cookies of the file; those that this table has already keep their order and last use.
     ///   - keeps: Whether the table keeps a cookie that is not in the file.
     ///   - now: The present time.
-    /// - Returns: The table, and the cookies for which it has no room.
+    /// - Returns: The table, and the evicted cookies.
     func replaced(
         by records: [CookieFile.Record], keeping keeps: (Cookie) -> Bool, at now: Date
     ) -> (table: CookieTable, evicted: [Cookie]) {
@@ -166,12 +167,12 @@ struct CookieTable: Sendable {
                 used: known[key]?.used ?? 0, changed: record.changed ?? .distantPast)
         }
         for entry in merged.values.sorted(by: { $0.order < $1.order }) { table.insert(entry) }
-        _ = table.end(table.entries.values.joined().filter { $0.cookie.isExpired(at: now) }, .expired)
+        _ = table.remove(table.entries.values.joined().filter { $0.cookie.isExpired(at: now) }, reason: .expired)
         let effects = table.owned.keys.sorted().flatMap { table.evict(from: $0, at: now) } + table.evict(at: now)
         return (table, effects.compactMap { if case .removed(let cookie, .evicted) = $0 { cookie } else { nil } })
     }
 
-    /// Copies the steps of another table that concern some cookies: their entries, or their removal.
+    /// Makes this table equal to another one for some keys: copies the entry of each key, or removes it.
     mutating func copy(_ keys: some Sequence<Cookie.Key>, from other: CookieTable) {
         for key in keys {
             remove(key)
@@ -182,7 +183,7 @@ struct CookieTable: Sendable {
 
     /// Returns the effects that change this table into another one.
     ///
-    /// - Parameter evicted: The cookies for which the other table has no room.
+    /// - Parameter evicted: The cookies that the other table has evicted.
     func differences(to other: CookieTable, evicted: [Cookie], at now: Date) -> [Effect] {
         let evicted = Set(evicted.map(\.key))
         let (before, after) = (byKey, other.byKey)
@@ -232,36 +233,36 @@ struct CookieTable: Sendable {
         defer { if !bucket.isEmpty { entries[key.domain] = bucket } }
         guard let index = bucket.firstIndex(where: { $0.cookie.key == key }) else { return nil }
         let entry = bucket.remove(at: index)
-        discount(entry)
+        decrementCounts(for: entry)
         return entry
     }
 
     /// Removes the cookies that satisfy a condition, and returns them, oldest first.
     mutating func removeAll(where matches: (Cookie) -> Bool) -> [Cookie] {
         let removed = all.filter { matches($0.cookie) }
-        _ = end(removed, .removed)
+        _ = remove(removed, reason: .removed)
         return removed.map(\.cookie)
     }
 
     /// Removes entries of the table.
-    private mutating func end(_ removed: [Entry], _ reason: CookieJar.Removal) -> [Effect] {
+    private mutating func remove(_ removed: [Entry], reason: CookieJar.Removal) -> [Effect] {
         for (domain, removed) in Dictionary(grouping: removed, by: \.cookie.domain) {
             let keys = Set(removed.map(\.cookie.key))
             let rest = entries[domain]?.filter { !keys.contains($0.cookie.key) } ?? []
             entries[domain] = rest.isEmpty ? nil : rest
         }
-        for entry in removed { discount(entry) }
+        for entry in removed { decrementCounts(for: entry) }
         return removed.map { .removed($0.cookie, reason) }
     }
 
-    private mutating func discount(_ entry: Entry) {
+    private mutating func decrementCounts(for entry: Entry) {
         count -= 1
         owned[entry.owner] = owned[entry.owner].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
 
-    // MARK: Limits
-    // RFC 6265bis §5.7: expired cookies are removed first, then insecure ones of the owner, then any of the owner, then
-    // any; each time those that were not used for the longest time.
+    // MARK: Limits RFC 6265bis §5.7. Above the limit of an owner: its expired cookies, then those without `Secure`,
+    // then others. Above the total limit: all expired cookies, then any others. Each time the least recently used
+    // cookie goes first.
 
     /// Removes cookies of an owner until it keeps its limit.
     private mutating func evict(from owner: String, at now: Date) -> [Effect] {
@@ -272,17 +273,18 @@ struct CookieTable: Sendable {
         let rest = all.filter { !$0.cookie.isExpired(at: now) }.sorted { one, other in
             one.cookie.isSecure == other.cookie.isSecure ? Self.isLessRecent(one, other) : !one.cookie.isSecure
         }
-        return end(expired, .expired) + end(Array(rest.prefix(max(rest.count - limits.perOwner, 0))), .evicted)
+        return remove(expired, reason: .expired)
+            + remove(Array(rest.prefix(max(rest.count - limits.perOwner, 0))), reason: .evicted)
     }
 
     /// Removes cookies of any owner until the table keeps its limit.
     private mutating func evict(at now: Date) -> [Effect] {
         guard count > limits.total else { return [] }
         let expired = entries.values.joined().filter { $0.cookie.isExpired(at: now) }
-        let effects = end(expired, .expired)
+        let effects = remove(expired, reason: .expired)
         guard count > limits.total else { return effects }
         let oldest = entries.values.flatMap(\.self).sorted(by: Self.isLessRecent)
-        return effects + end(Array(oldest.prefix(count - limits.total)), .evicted)
+        return effects + remove(Array(oldest.prefix(count - limits.total)), reason: .evicted)
     }
 
     private static func isLessRecent(_ one: Entry, _ other: Entry) -> Bool {

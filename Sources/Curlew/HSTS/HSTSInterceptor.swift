@@ -25,12 +25,12 @@ struct HSTSInterceptor: FoldableInterceptor {
 
     func interest(in request: Request) -> ChainInterest? { ChainInterest() }
 
-    func mustRun(for request: Request) -> Bool { upgraded(request) != nil }
+    func mustRun(for request: Request) -> Bool { upgradedURL(of: request) != nil }
 
     /// Returns the https URL of a request that must not be sent as http; nil for all other requests.
-    private func upgraded(_ request: Request) -> String? {
+    private func upgradedURL(of request: Request) -> String? {
         if let url = store.upgraded(request.url) { return url }
-        guard request.requiresTLS, let target = try? RequestTarget(request.url) else { return nil }
+        guard request.upgradesToHTTPS, let target = try? RequestTarget(request.url) else { return nil }
         return HSTSStore.https(target, request.url)
     }
 
@@ -55,12 +55,12 @@ struct HSTSInterceptor: FoldableInterceptor {
         -> IncomingResponse
     {
         // The first attempt may have been sent before the host became known.
-        guard !context.isFirstAttemptSent, let url = upgraded(request) else {
+        guard !context.isFirstAttemptSent, let url = upgradedURL(of: request) else {
             return try await send(request, context, next)
         }
         var upgraded = request
         upgraded.url = url
-        upgraded.requiresTLS = false
+        upgraded.upgradesToHTTPS = false
         if let error = context.certificateError(for: upgraded) { throw Self.explained(error) }
         context.announce(.upgrades(to: upgraded))
         var response: IncomingResponse

@@ -19,7 +19,7 @@ public import FoundationEssentials
 /// ```
 ///
 /// A store keeps at most 10,000 hosts, and the policy of a response for at most a year after it. When it is full, it
-/// removes the hosts that expire first. There is no list of hosts that browsers know in advance.
+/// removes the hosts that expire first. There is no preload list.
 public final class HSTSStore: Sendable {
     /// A host that requires https.
     public struct Host: Sendable, Hashable {

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 struct HSTSTable: Sendable {
     /// The maximum number of hosts.
     static let maximum = 10_000
-    /// The number of hosts that stay when there are too many; many are removed at once, because that sorts all of them.
+    /// The number of hosts that remain after an eviction, which removes many at once because it sorts all of them.
     private static let rest = 9000
 
     private var entries: [String: HSTSStore.Host] = [:]

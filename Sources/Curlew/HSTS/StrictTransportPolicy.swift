@@ -7,8 +7,9 @@ struct StrictTransportPolicy: Sendable, Equatable {
     let maxAge: Int64
     let includesSubdomains: Bool
 
-    /// The maximum age in seconds, a year as in Chrome: most responses renew the policy, and no server can stay in a
-    /// store for much longer than the others.
+    /// The maximum age in seconds: one year, as in Chrome.
+    ///
+    /// The limit keeps one server from staying in a store for much longer than the others.
     private static let maximumAge: Int64 = 31_536_000
     /// The maximum length of a value in bytes.
     private static let maximumLength = 1024

@@ -16,8 +16,7 @@ final class Chain: Sendable {
     private let canFold: Bool
     /// The union of the plain interests; nil if an interceptor has no plain interest.
     private let plainInterest: SharedInterest?
-    /// The interceptors whose state decides whether they change a plain request or must run for it, and the revisions
-    /// of these states.
+    /// The interceptors with a state, such as the cookies of a jar, and the revision of each state.
     private let stateful: [any FoldableInterceptor]
     private let revisions: [Revision]
     /// The fields of responses to plain requests that interceptors must be notified of.
@@ -84,9 +83,8 @@ final class Chain: Sendable {
         return Folded(interest: interest, request: adapted)
     }
 
-    /// The number of changes of all states that `fold` reads, such as the cookies of a jar, and whether one of them has
-    /// entries, which may expire.
-    var revision: (changes: UInt64, hasEntries: Bool) {
+    /// The total number of changes of these states, and whether one of them has entries, which may expire.
+    var stateSummary: (changes: UInt64, hasEntries: Bool) {
         var changes: UInt64 = 0
         var hasEntries = false
         for index in revisions.indices {
@@ -121,8 +119,8 @@ package protocol FoldableInterceptor: Interceptor {
     /// an interceptor without a state.
     ///
     /// For requests without options, the chain calls ``mustRun(for:)`` and ``adapted(_:)`` only while the state has
-    /// entries; without a revision it does not call them. A transfer folds again at its start if the revision has
-    /// changed since its creation, or if its plan is too old.
+    /// entries; without a revision it does not call them. When a transfer starts, it folds again if the state has
+    /// changed since the transfer was created, or if the plan is older than a second and the state had entries.
     var revision: Revision? { get }
 
     /// Whether the interceptor is inside the user's interceptors with the scope `.attempt`; false by default.

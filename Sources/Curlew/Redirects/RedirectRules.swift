@@ -43,8 +43,8 @@ enum RedirectRules {
         let method = method(after: head.status, request.method)
         var proposed = request
         proposed.url = text(of: next, reference, request)
-        // The policy of the host may end before the request is sent.
-        proposed.requiresTLS = sent.scheme != next.scheme
+        // The redirect is judged as one to https, and must be sent so even if the policy of the host ends before.
+        proposed.upgradesToHTTPS = sent.scheme != next.scheme
         if method != request.method {
             proposed.method = method
             proposed.body = .none
@@ -146,7 +146,7 @@ enum RedirectRules {
         var next = rewritten
         let isSameOrigin = (try? RequestTarget(rewritten.url))?.isSameOrigin(as: target) == true
         next.withheld = withheld(after: request, isSameOrigin: isSameOrigin, names)
-        next.requiresTLS = false
+        next.upgradesToHTTPS = false
         return next
     }
 

@@ -59,10 +59,10 @@ public struct Request: Sendable {
         _modify { yield &parts.withheld }
     }
 
-    /// Whether the http URL is sent as https, because a redirect was followed for that reason.
-    var requiresTLS: Bool {
-        get { parts.requiresTLS }
-        _modify { yield &parts.requiresTLS }
+    /// Whether the http URL is sent as https, even if the policy of its host has ended since the redirect to it.
+    var upgradesToHTTPS: Bool {
+        get { parts.upgradesToHTTPS }
+        _modify { yield &parts.upgradesToHTTPS }
     }
 
     /// Notes for interceptors and observers of the request; empty unless set, and never sent.
@@ -93,7 +93,7 @@ public struct Request: Sendable {
         var options: Options
         var ownTrust: OwnTrust?
         var withheld: [HeaderName] = []
-        var requiresTLS = false
+        var upgradesToHTTPS = false
         var tags = Request.Tags()
         var interceptors: [any Interceptor] = []
     }

@@ -214,8 +214,8 @@ public actor Session {
     /// A second call waits for the end, too.
     ///
     /// The call is optional, because a released session closes itself, but a program that ends right after a response
-    /// needs it or ``CookieJar/save()`` to keep the last cookies. Cancellation does not interrupt the shutdown;
-    /// the time of `mode` bounds it.
+    /// needs it or ``CookieJar/save()`` to keep the last cookies. Cancellation does not interrupt the shutdown.
+    /// The time of `mode` bounds the wait for running transfers, but not the writing of the files.
     /// - Parameter mode: How running transfers end; within 30 seconds by default.
     /// - Throws: `NetworkError` of kind `.invalidRequest` for `Session.shared`; of kind `.destinationFailed` when a
     ///   file cannot be written, after the session has shut down.

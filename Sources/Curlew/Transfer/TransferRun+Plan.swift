@@ -24,7 +24,7 @@ extension TransferRun {
     /// Returns the revision of the chain and the time of a plan; the time is 0 if no state has entries, since then the
     /// plan cannot become too old.
     static func planStamp(of chain: Chain, on session: SessionCore) -> (revision: UInt64, at: UInt64) {
-        let (changes, hasEntries) = chain.revision
+        let (changes, hasEntries) = chain.stateSummary
         return (changes, hasEntries ? session.loop.clock.now() : 0)
     }
 

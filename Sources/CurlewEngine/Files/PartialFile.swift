@@ -225,8 +225,8 @@ package enum DiskFile {
     ///
     /// - Parameters:
     ///   - isSynced: Whether the method waits until the bytes and the name are on the disk.
-    ///   - temporary: The path of the file that gets the bytes first, which replaces a file of that name; `path` with
-    ///     ".new" unless given.
+    ///   - temporary: The path of the temporary file, `path` with ".new" unless given; an existing file of that name is
+    ///     deleted.
     package static func replace(
         _ path: String, with bytes: [UInt8], isSynced: Bool, via temporary: String? = nil
     ) throws(DiskFailure) {
@@ -242,7 +242,7 @@ package enum DiskFile {
     ///   - path: The path of the file for error messages.
     ///   - pieces: The new contents; after a failure, the sequence is not read further.
     ///   - isSynced: Whether the method waits until the bytes are on the disk; the caller must sync the directory.
-    ///   - temporary: The name of the file that gets the bytes first; `name` with ".new" unless given.
+    ///   - temporary: The name of the temporary file; `name` with ".new" unless given.
     static func replace(
         _ name: String, in directory: CInt, _ path: String, with pieces: some Sequence<[UInt8]>, isSynced: Bool,
         via temporary: String? = nil

@@ -50,7 +50,7 @@ package struct SharedFile: Sendable {
         try DiskFile.replace(path, with: new, isSynced: true, via: temporaryPath)
     }
 
-    /// A hidden name that no other program uses, because an existing file of that name is removed.
+    /// The path of the temporary file, whose name no other program uses: an existing file of that name is deleted.
     private var temporaryPath: String {
         let directory = DiskFile.directory(of: path)
         let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] } ?? path[...]

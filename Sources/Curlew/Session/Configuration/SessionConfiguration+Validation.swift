@@ -19,7 +19,7 @@ extension Session.Configuration {
                 throw refused("“\(name)” must not be among the fields, since Curlew writes it")
             }
         }
-        if isEphemeral, tls.keyLogFile != nil { throw refused("an ephemeral session has no tls.keyLogFile") }
+        if isEphemeral, tls.keyLogFile != nil { throw refused("an ephemeral session must not set tls.keyLogFile") }
         if buffers.lowWater > buffers.highWater {
             throw refused("buffers.lowWater must not be above buffers.highWater")
         }
@@ -28,7 +28,7 @@ extension Session.Configuration {
     /// Checks that an ephemeral session has no files.
     func checkFiles(cookies: String?, hsts: String?) throws(NetworkError) {
         guard isEphemeral, let path = cookies ?? hsts else { return }
-        throw refused("an ephemeral session has no jar or HSTS store with a file (\(path.escapingControls))")
+        throw refused("an ephemeral session must not use a file for cookies or HSTS (\(path.escapingControls))")
     }
 
     private func validateLimits() throws(NetworkError) {
