@@ -1,8 +1,6 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Synchronization
-
 /// Saves the changes of an object in the background: some time after the first change, and again after a failure.
 ///
 /// At most one task for each object saves or waits.
@@ -11,7 +9,14 @@ package final class DelayedSave<Object: AnyObject & Sendable>: Sendable {
     private let retryDelay: Duration
     private let hasChanges: @Sendable (Object) -> Bool
     private let save: @Sendable (Object) async -> Bool
-    private let isScheduled = Atomic(false)
+    private let state = Lock(State())
+
+    private struct State {
+        /// Whether a task saves or waits for `delay`.
+        var isScheduled = false
+        /// Waits for `retryDelay`.
+        var retry: Task<Void, Never>?
+    }
 
     /// Creates the schedule of one object.
     ///
@@ -30,11 +35,18 @@ package final class DelayedSave<Object: AnyObject & Sendable>: Sendable {
         self.save = save
     }
 
-    /// Schedules a save of the object, unless a task saves or waits already.
+    /// Schedules a save of the object, unless a task saves or waits for `delay` already.
     ///
-    /// The object stays alive until it was saved once, but not for further attempts after a failure.
-    package func schedule(_ object: Object) {
-        guard !isScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    /// The object stays alive until it was saved once, but not for the next attempt after a failure.
+    package func schedule(_ object: Object) { start(object, after: delay) }
+
+    private func start(_ object: Object, after delay: Duration) {
+        let (isFirst, retry) = state.withLock { state in
+            defer { state = State(isScheduled: true) }
+            return (!state.isScheduled, state.retry)
+        }
+        retry?.cancel()
+        guard isFirst else { return }
         Task(priority: .utility) {
             try? await ContinuousClock().wait(for: delay)
             await run(object)
@@ -43,17 +55,22 @@ package final class DelayedSave<Object: AnyObject & Sendable>: Sendable {
 
     private func run(_ object: Object) async {
         let isSaved = hasChanges(object) ? await save(object) : true
-        isScheduled.store(false, ordering: .releasing)
+        state.withLock { $0.isScheduled = false }
         // Changes during the save could not schedule another one.
         guard hasChanges(object) else { return }
         if isSaved { schedule(object) } else { retry(object) }
     }
 
     private func retry(_ object: Object) {
-        guard !isScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        Task(priority: .utility) { [weak object] in
-            try? await ContinuousClock().wait(for: retryDelay)
-            if let object { await run(object) }
+        let retry = Task(priority: .utility) { [weak object] in
+            do { try await ContinuousClock().wait(for: retryDelay) } catch { return }
+            if let object { start(object, after: .zero) }
         }
+        let isObsolete = state.withLock { state in
+            if !state.isScheduled { state.retry = retry }
+            return state.isScheduled
+        }
+        // A change has scheduled a save in the meantime.
+        if isObsolete { retry.cancel() }
     }
 }

@@ -68,6 +68,21 @@ struct DelayedSaveTests {
         #expect(document.state.withLock { $0.changes } == 0)
     }
 
+    @Test func changeAfterAFailureDoesNotWaitForTheRetry() async {
+        let document = Document([false])
+        document.state.withLock { $0.changes = 1 }
+        let schedule = schedule(retryDelay: .seconds(100_000))
+        schedule.schedule(document)
+        var saves = document.saved.makeAsyncIterator()
+        #expect(await saves.next() == 1)
+        // The failed save may not have ended yet; then the change is its own.
+        while document.state.withLock({ $0.saves }) < 2 {
+            schedule.schedule(document)
+            await Task.yield()
+        }
+        #expect(await saves.next() == 2)
+    }
+
     /// The object is saved once after the last reference to it, but a failure does not keep it alive.
     @Test func failureDoesNotKeepTheObject() async {
         let schedule = schedule(retryDelay: .seconds(100_000))

@@ -74,6 +74,7 @@ struct CookieFile: Sendable {
         case .netscape: try readLines(bytes, now)
         case .json: try readJSON(bytes, now)
         }
+        records.removeAll { $0.cookie.isExpired(at: now) }
     }
 
     /// Returns the bytes of the file.
@@ -110,18 +111,17 @@ struct CookieFile: Sendable {
         }
     }
 
-    /// Adds a cookie if the rules allow it and it has not expired.
+    /// Adds a cookie if the rules allow it.
     private mutating func add(_ cookie: Cookie, changed: Date?, line: Int, _ now: Date) {
         do throws(Cookie.Refusal.Reason) {
             try CookieRules.checkMade(cookie, suffixes)
         } catch {
             return skip(line, "is not a valid cookie (\(error.rawValue))")
         }
-        if cookie.isExpired(at: now) { return }
         // A change in the future, by a clock that was wrong, must not win over all later changes.
         let changed = changed.map { $0 > now ? .distantPast : $0 }
         let record = Record(cookie: cookie.limited(at: now), changed: changed)
-        // The last record of a cookie counts.
+        // The last record of a cookie counts, even if it has expired.
         if let place = places[cookie.key] {
             records[place.position] = record
             places[cookie.key]?.line = line

@@ -29,7 +29,7 @@ extension CookieJar {
     /// The reason why a cookie was removed.
     public enum Removal: String, Sendable, Hashable, Codable, CaseIterable {
         /// It has expired, or was set with an expiry in the past. The jar reports an expiry when it next stores a
-        /// cookie or reads its file.
+        /// cookie of the same domain, has too many cookies, or reads its file.
         case expired
         /// The jar had too many cookies.
         case evicted

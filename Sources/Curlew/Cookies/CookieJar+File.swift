@@ -26,6 +26,8 @@ extension CookieJar {
         private(set) var lastNumber: UInt64 = 0
         /// The maximum number of changes that wait for the file; beyond it, removals by servers are forgotten.
         private static let maximumPending = 10_000
+        /// The number of changes at which removals by servers are forgotten next.
+        private var trimsAt = Self.maximumPending
 
         init(_ file: SharedFile, _ format: FileFormat) { (self.file, self.format) = (file, format) }
 
@@ -44,8 +46,9 @@ extension CookieJar {
             lastNumber += 1
             pending[key] = Pending(cookie: cookie, at: now, number: lastNumber, isRequested: isRequested)
             // While the file cannot be written, a server must not fill the memory with cookies that are evicted again.
-            guard pending.count > Self.maximumPending else { return }
+            guard pending.count > trimsAt else { return }
             pending = pending.filter { $0.value.cookie != nil || $0.value.isRequested }
+            trimsAt = max(Self.maximumPending, 2 * pending.count)
         }
 
         mutating func note(_ selection: Selection, at now: Date) {
@@ -54,7 +57,9 @@ extension CookieJar {
             removals.removeAll { $0.selection == selection }
             removals.append((selection, now, lastNumber))
             for (key, change) in pending where change.cookie.map(selection.contains) == true {
-                pending[key] = Pending(cookie: nil, at: now, number: lastNumber, isRequested: true)
+                // In the file, the cookie may be another one that is no session cookie.
+                let end = Pending(cookie: nil, at: now, number: lastNumber, isRequested: change.isRequested)
+                pending[key] = selection == .session ? end : nil
             }
         }
 
@@ -91,7 +96,7 @@ extension CookieJar {
 
     // MARK: Opening
 
-    /// Creates a jar whose cookies are in a file; a missing file is created by the first save.
+    /// Creates a jar whose cookies are in a file; a missing file is created when there are cookies to save.
     ///
     /// The file is read now, on a disk thread. The jar saves its changes after a second, in ``save()``, and when a
     /// session with this jar shuts down. A failed automatic save is repeated a minute later. Session cookies are saved,
@@ -232,7 +237,7 @@ extension CookieJar {
             do throws(CookieFile.NotACookieFile) {
                 // A file that another program has emptied or removed is no reason to forget the cookies.
                 var found =
-                    bytes.isEmpty
+                    SharedFile.isBlank(bytes)
                     ? CookieFile(known.records)
                     : try CookieFile(bytes, own.format, suffixes: suffixes(), now: time)
                 // A Netscape file cannot have cookies with tabs, which stay in memory.
@@ -250,7 +255,12 @@ extension CookieJar {
             if writes, own.hasChanges {
                 try own.file.update(merge)
             } else {
-                _ = merge(try own.file.contents() ?? [])
+                let bytes = try own.file.contents() ?? []
+                if writes, SharedFile.isBlank(bytes), known.count > 0 {
+                    try own.file.update(merge)
+                } else {
+                    _ = merge(bytes)
+                }
             }
         } catch {
             throw .disk(error)

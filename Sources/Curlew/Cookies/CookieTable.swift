@@ -164,7 +164,7 @@ struct CookieTable: Sendable {
             merged[key] = Entry(
                 cookie: known[key].flatMap { record.completed(by: $0.cookie) } ?? record.cookie,
                 owner: known[key]?.owner ?? owner(record.cookie.domain), order: known[key]?.order ?? table.lastStep,
-                used: known[key]?.used ?? 0, changed: record.changed ?? .distantPast)
+                used: known[key]?.used ?? table.lastStep, changed: record.changed ?? .distantPast)
         }
         for entry in merged.values.sorted(by: { $0.order < $1.order }) { table.insert(entry) }
         _ = table.remove(table.entries.values.joined().filter { $0.cookie.isExpired(at: now) }, reason: .expired)

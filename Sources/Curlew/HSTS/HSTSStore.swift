@@ -184,8 +184,9 @@ public final class HSTSStore: Sendable {
     ///     localhost would affect the servers of all its ports.
     ///   - isAuthentic: Whether the server has proved to be a host; called only if the policy would change the store.
     func receive(_ text: String, from url: String, isAuthentic: (String) -> Bool = { _ in true }) {
-        guard let target = try? RequestTarget(url), target.scheme == .https, !target.isLoopback,
-            let host = HostName.key(target.host), !HostName.isAddress(host), let policy = StrictTransportPolicy(text)
+        guard let target = try? RequestTarget(url), target.scheme == .https,
+            let host = HostName.key(target.host), !HostName.isAddress(host), !RequestTarget.isLoopback(host),
+            let policy = StrictTransportPolicy(text)
         else { return }
         let now = now()
         let new: Host?
@@ -214,8 +215,8 @@ public final class HSTSStore: Sendable {
 
     // MARK: The file
 
-    /// Creates a store whose hosts are in a file in the format of `curl --hsts`; a missing file is created by the first
-    /// save.
+    /// Creates a store whose hosts are in a file in the format of `curl --hsts`; a missing file is created when
+    /// there are hosts to save.
     ///
     /// The file is read now, on a disk thread. The store saves its changes after a second, in ``save()``, and when a
     /// session with this store shuts down. A failed automatic save is repeated a minute later. Several processes may
@@ -278,7 +279,8 @@ public final class HSTSStore: Sendable {
         /// Returns the merged contents.
         func merge(_ bytes: [UInt8]) -> [UInt8]? {
             // A file that another program has emptied or removed is no reason to forget the hosts.
-            guard let hosts = bytes.isEmpty ? before.table.hosts(at: now) : HSTSFile.hosts(bytes, now: now) else {
+            guard let hosts = SharedFile.isBlank(bytes) ? before.table.hosts(at: now) : HSTSFile.hosts(bytes, now: now)
+            else {
                 return nil
             }
             var table = HSTSTable(before.removesAll ? [] : hosts)
@@ -286,7 +288,12 @@ public final class HSTSStore: Sendable {
             merged = table
             return HSTSFile.bytes(table.hosts(at: now))
         }
-        if writes, before.hasChanges { try file.update(merge) } else { _ = merge(try file.contents() ?? []) }
+        let bytes = writes && before.hasChanges ? [] : try file.contents() ?? []
+        if writes, before.hasChanges || SharedFile.isBlank(bytes) && before.table.count > 0 {
+            try file.update(merge)
+        } else {
+            _ = merge(bytes)
+        }
         guard var table = merged else { return false }
         state.withLock { state in
             if writes {

@@ -45,16 +45,17 @@ struct HSTSTable: Sendable {
 
     mutating func set(_ host: HSTSStore.Host, at now: Date) {
         entries[host.name] = host
-        evict(except: host.name, at: now)
+        evict(at: now) { $0 == host.name }
     }
 
-    /// Removes hosts that have expired, then those that expire first, if there are too many.
-    private mutating func evict(except name: String, at now: Date) {
+    /// Removes hosts that have expired, then those that expire first, if there are too many; new ones go last.
+    private mutating func evict(at now: Date, isNew: (String) -> Bool) {
         guard entries.count > Self.maximum else { return }
         entries = entries.filter { $0.value.expires > now }
         guard entries.count > Self.maximum else { return }
-        let first = entries.values.filter { $0.name != name }.sorted { $0.expires < $1.expires }
-        for host in first.prefix(entries.count - Self.rest) { entries[host.name] = nil }
+        let hosts = entries.values.map { (isNew: isNew($0.name), host: $0) }
+        let first = hosts.sorted { $0.isNew == $1.isNew ? $0.host.expires < $1.host.expires : !$0.isNew }
+        for (_, host) in first.prefix(entries.count - Self.rest) { entries[host.name] = nil }
     }
 
     /// Removes the policy of a host; returns whether there was one.
@@ -66,7 +67,7 @@ struct HSTSTable: Sendable {
     /// Applies changes; nil removes a host.
     mutating func apply(_ changes: [String: HSTSStore.Host?], at now: Date) {
         for (name, host) in changes { entries[name] = host }
-        evict(except: "", at: now)
+        evict(at: now) { changes[$0] != nil }
     }
 }
 

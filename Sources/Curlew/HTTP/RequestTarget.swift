@@ -82,10 +82,10 @@ package struct RequestTarget: Hashable, Sendable {
 
 extension RequestTarget {
     /// Whether others on the network can read the request: it is sent without TLS to another machine.
-    package var isCleartext: Bool { scheme == .http && !isLoopback }
+    package var isCleartext: Bool { scheme == .http && !Self.isLoopback(host) }
 
-    /// Whether the host is this machine: 127.0.0.0/8, ::1, and the names of RFC 6761 §6.3, which are never looked up.
-    package var isLoopback: Bool {
+    /// Whether a host is this machine: 127.0.0.0/8, ::1, and the names of RFC 6761 §6.3, which are never looked up.
+    package static func isLoopback(_ host: String) -> Bool {
         host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
             || host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (48...57).contains($0) }
     }

@@ -36,7 +36,8 @@ extension RedirectPolicy {
         switch try await decision(about: proposal, request, head) {
         case .follow: next = proposal.request
         case .rewrite(let other):
-            next = RedirectRules.rewritten(other, after: request, target: target, withholding: sensitiveFields)
+            next = RedirectRules.rewritten(
+                other, of: proposal, after: request, target: target, withholding: sensitiveFields)
         case .stop: return nil
         case .fail(let cause):
             throw NetworkError(

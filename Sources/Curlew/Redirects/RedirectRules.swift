@@ -141,12 +141,15 @@ enum RedirectRules {
 
     /// Returns the request from a policy's closure, with the session's credentials withheld for another origin.
     static func rewritten(
-        _ rewritten: Request, after request: Request, target: RequestTarget, withholding names: [HeaderName]
+        _ rewritten: Request, of proposal: Proposal, after request: Request, target: RequestTarget,
+        withholding names: [HeaderName]
     ) -> Request {
         var next = rewritten
-        let isSameOrigin = (try? RequestTarget(rewritten.url))?.isSameOrigin(as: target) == true
+        let keepsURL = rewritten.url == proposal.request.url
+        let isSameOrigin =
+            keepsURL ? proposal.isSameOrigin : (try? RequestTarget(rewritten.url))?.isSameOrigin(as: target) == true
         next.withheld = withheld(after: request, isSameOrigin: isSameOrigin, names)
-        next.upgradesToHTTPS = false
+        next.upgradesToHTTPS = keepsURL && proposal.request.upgradesToHTTPS
         return next
     }
 

@@ -248,21 +248,22 @@ package enum DiskFile {
         via temporary: String? = nil
     ) throws(DiskFailure) {
         let made = temporary ?? name + ".new"
+        let shown = temporary ?? path + ".new"
         // Remove an existing file instead of reusing it: other users may be able to read it.
         unlinkat(directory, made, 0)
         let number = openat(directory, made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard number >= 0 else { throw DiskFailure("cannot create", path + ".new", errno) }
+        guard number >= 0 else { throw DiskFailure("cannot create", shown, errno) }
         defer { close(number) }
         do throws(DiskFailure) {
             for bytes in pieces {
                 let written = bytes.withUnsafeBytes { buffer -> Result<Void, DiskFailure> in
-                    do throws(DiskFailure) { return .success(try write(buffer, to: number, path + ".new")) } catch {
+                    do throws(DiskFailure) { return .success(try write(buffer, to: number, shown)) } catch {
                         return .failure(error)
                     }
                 }
                 try written.get()
             }
-            if isSynced, fdatasync(number) != 0 { throw DiskFailure("cannot sync", path + ".new", errno) }
+            if isSynced, fdatasync(number) != 0 { throw DiskFailure("cannot sync", shown, errno) }
             guard renameat(directory, made, directory, name) == 0 else {
                 throw DiskFailure("cannot create", path, errno)
             }

@@ -35,6 +35,9 @@ package struct SharedFile: Sendable {
         return nil
     }
 
+    /// Whether contents have only white space, as if another program had emptied the file.
+    package static func isBlank(_ bytes: [UInt8]) -> Bool { bytes.allSatisfy { $0 == 0x20 || 0x09...0x0D ~= $0 } }
+
     /// Replaces the contents atomically while no other process does so; creates the file with permissions for this user
     /// only.
     ///

@@ -195,6 +195,8 @@ struct CookieFileTests {
         #expect(jar.cookies.map(\.value) == ["2"])
         try jar.set(Cookie("a", "3", host: "h.test"))
         try await jar.save()
+        let expired = "h.test\tFALSE\t/\tTRUE\t0\ta\t1\nh.test\tFALSE\t/\tTRUE\t1\ta\t2\n"
+        #expect(try CookieJar(contents: Data(expired.utf8)).cookies == [])
         #expect(jar.cookies.map(\.value) == ["3"] && text("cookies").split(separator: "\n").count == 3)
     }
 
@@ -215,14 +217,15 @@ struct CookieFileTests {
         let jar = try await jar("cookies", format)
         for cookie in cookies { try jar.set(cookie) }
         try await jar.save()
-        for step in 0..<2 {
-            if step == 0 {
-                folder.write("cookies", [])
-            } else {
-                try FileManager.default.removeItem(atPath: folder("cookies"))
+        for step in 0..<3 {
+            switch step {
+            case 0: folder.write("cookies", [])
+            case 1: folder.write("cookies", [0x0A])
+            default: try FileManager.default.removeItem(atPath: folder("cookies"))
             }
             try await jar.save()
             #expect(jar.cookies.map(\.key) == cookies.map(\.key))
+            #expect(try await self.jar("cookies", format).cookies.count == cookies.count)
             try jar.set(Cookie("step", "\(step)", host: "step.test"))
             try await jar.save()
             #expect(try await self.jar("cookies", format).cookies.count == cookies.count + 1)
@@ -237,6 +240,20 @@ struct CookieFileTests {
         try jar.set(cookies[0])
         try await jar.save()
         #expect(folder.bytes("cookies.new") == [1] && folder.names.sorted() == ["cookies", "cookies.new"])
+    }
+
+    /// The records of removals are bounded, too.
+    @Test func removalsOfAllForgetTheChangesBefore() async throws {
+        let jar = try await jar()
+        try jar.set(Cookie("kept", "1", host: "h.test"))
+        try await jar.save()
+        for number in 0..<50 {
+            try jar.set(Cookie("n\(number)", "1", host: "h.test"))
+            if number.isMultiple(of: 2) { jar.removeAll() } else { jar.removeAll(ofDomain: "h.test") }
+        }
+        #expect(jar.state.withLock { $0.file?.pending.isEmpty } == true)
+        try await jar.save()
+        #expect(try await self.jar().cookies == [])
     }
 
     /// An observer can tell an expiry and an eviction from a removal.

@@ -110,7 +110,8 @@ struct HSTSTests {
     }
 
     /// The redirect was no downgrade when it was followed, and its request keeps the credentials.
-    @Test func policyThatEndsAfterTheDecisionStillCounts() async throws {
+    @Test(arguments: [false, true])
+    func policyThatEndsAfterTheDecisionStillCounts(_ rewrites: Bool) async throws {
         let session = try session()
         try session.hsts?.set(HSTSStore.Host("site.test"))
         server.on("GET", "/from", .redirect(to: url("http")))
@@ -118,7 +119,7 @@ struct HSTSTests {
         request.options.redirects = .custom { redirect in
             #expect(redirect.isSameOrigin && !redirect.isDowngrade)
             session.hsts?.removeAll()
-            return .follow
+            return rewrites ? .rewrite(redirect.proposed) : .follow
         }
         let (body, head) = try await session.data(for: request)
         #expect(body == Data("GET /x?y=1 Bearer x".utf8) && head.url == url("https"))

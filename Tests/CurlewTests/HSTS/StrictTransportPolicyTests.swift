@@ -54,6 +54,9 @@ struct StrictTransportPolicyTests {
         for number in 0..<1000 { table.set(HSTSStore.Host("y\(number)"), at: now) }
         table.set(HSTSStore.Host("new", expires: now + 1), at: now)
         #expect(table["new"] != nil && table.count == 9000)
+        for number in 0..<1000 { table.set(HSTSStore.Host("z\(number)"), at: now) }
+        table.apply(["new": HSTSStore.Host("new", expires: now + 1)], at: now)
+        #expect(table["new"] != nil)
         let many = (0..<10_100).map { HSTSStore.Host("h\($0)", expires: now + Double($0 + 1)) }
         let read = HSTSTable(many + [HSTSStore.Host("h10000", expires: now + 1)])
         #expect(read.count == 10_000 && read["h99"] == nil && read["h10000"]?.expires == now + 10_001)
