@@ -156,6 +156,8 @@ struct CancellationTests {
         await silence.session.waitUntil(transfer, has: 70_000, \.received)
         transfer.cancel()
         await transfer.waitUntilFinished()
+        // The loop may not have taken the order yet.
+        try await silence.session.idle()
         var next: TransferElement?
         let error = try await networkError { next = try await reader.next() }
         #expect(error.isCancellation && error.phase == .receiving)
