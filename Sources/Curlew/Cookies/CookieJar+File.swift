@@ -105,9 +105,8 @@ extension CookieJar {
     /// Several processes may share the file, because a save merges the changes of this jar into it. If two of them
     /// change the same cookie, the later change wins in a JSON file, and the later save in a Netscape file. The file
     /// does not record removals: if one process removes a cookie, and another one then saves an older change of that
-    /// cookie, the cookie returns. A save
-    /// replaces the file atomically with mode 0600, and leaves out damaged lines and comments. If another program has
-    /// removed or emptied the file, the next save writes all cookies again.
+    /// cookie, the cookie returns. A save replaces the file atomically with mode 0600, and leaves out damaged lines and
+    /// comments. If another program has removed or emptied the file, the next save writes all cookies again.
     ///
     /// - Parameters:
     ///   - path: The path of the file.
@@ -199,11 +198,7 @@ extension CookieJar {
         func networkError(_ path: String) -> NetworkError {
             switch self {
             case .disk(let failure):
-                NetworkError(
-                    .destinationFailed, phase: .saving, "The cookie file \(path) cannot be used: \(failure).",
-                    hint:
-                        "Check the directory, the owner and the permissions of the file, and the free space on the disk.",
-                    cause: DownloadDestination.Failure(failure))
+                NetworkError(unusable: "cookie file", path, failure)
             case .foreign:
                 NetworkError(
                     .destinationFailed, phase: .saving, "The file \(path) is not a cookie file.",

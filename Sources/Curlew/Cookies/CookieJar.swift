@@ -7,9 +7,9 @@ internal import FoundationEssentials
 
 /// The cookies of one or more sessions (RFC 6265bis).
 ///
-/// Every session has a jar in memory, unless you pass another jar or nil. A jar stores the cookies of
-/// all responses, also of redirects, challenges and errors, and adds the right ones to each request. Sessions with the
-/// same jar share its cookies. Any thread may use a jar.
+/// Every session has a jar in memory, unless you pass another jar or nil. A jar stores the cookies of all responses,
+/// also of redirects, challenges and errors, and adds the right ones to each request. Sessions with the same jar share
+/// its cookies. Any thread may use a jar.
 ///
 /// ```swift
 /// let jar = try await CookieJar(file: "cookies.txt")

@@ -275,3 +275,15 @@ extension NetworkError {
         }
     }
 }
+
+extension NetworkError {
+    /// Creates the error of a file of cookies or HSTS hosts that cannot be read or written.
+    ///
+    /// - Parameter kind: Such as "cookie file".
+    init(unusable kind: String, _ path: String, _ failure: DiskFailure) {
+        self.init(
+            .destinationFailed, phase: .saving, "The \(kind) \(path) cannot be used: \(failure).",
+            hint: "Check the directory, the owner and the permissions of the file, and the free space on the disk.",
+            cause: DownloadDestination.Failure(failure))
+    }
+}

@@ -248,7 +248,7 @@ public final class HSTSStore: Sendable {
             do throws(DiskFailure) {
                 if try self.synchroniseNow(sharedFile, writes: writes) { return nil }
             } catch {
-                return Self.unusable(path, error)
+                return NetworkError(unusable: "HSTS file", path, error)
             }
             return NetworkError(
                 .destinationFailed, phase: .saving, "The file \(path) is not an HSTS file.",
@@ -257,15 +257,8 @@ public final class HSTSStore: Sendable {
         switch failure {
         case .some(nil): return
         case .some(let failure?): throw failure
-        case nil: throw Self.unusable(path, .noThread)
+        case nil: throw NetworkError(unusable: "HSTS file", path, .noThread)
         }
-    }
-
-    private static func unusable(_ path: String, _ failure: DiskFailure) -> NetworkError {
-        NetworkError(
-            .destinationFailed, phase: .saving, "The HSTS file \(path) cannot be used: \(failure).",
-            hint: "Check the directory, the owner and the permissions of the file, and the free space on the disk.",
-            cause: DownloadDestination.Failure(failure))
     }
 
     /// Reads the file and merges the changes, and writes the result if `writes` is true and there are changes; called

@@ -200,7 +200,7 @@ struct CookieFileTests {
         #expect(jar.cookies.map(\.value) == ["3"] && text("cookies").split(separator: "\n").count == 3)
     }
 
-    /// The work is not quadratic.
+    /// A file with many cookies of one domain, some of them twice.
     @Test func fileWithTooManyCookiesIsCutToTheLimits() async throws {
         let lines = (0..<12_000).map { ".big.test\tTRUE\t/\tTRUE\t0\tn\($0 % 10_000)\t\($0)" }
         folder.write("cookies", Array(lines.joined(separator: "\n").utf8))
