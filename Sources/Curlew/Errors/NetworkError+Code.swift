@@ -18,7 +18,7 @@ extension NetworkError {
     /// | 70 software | `internal`, `sessionClosed` and kinds without a row |
     /// | 71 system | `resourceExhausted` |
     /// | 73 cannot create | `destinationFailed` |
-    /// | 74 input/output | `connectionLost`, `truncatedEncoding` |
+    /// | 74 input/output | `connectionLost`, `truncatedEncoding`, `cacheFailed` |
     /// | 75 try again | `timedOut`, `cancelled`, `contentChanged`, `unacceptableStatus` with 408, 429 or 503 |
     /// | 76 protocol | `tlsFailed`, `invalidResponse`, `corruptEncoding`, `tooManyRedirects` |
     /// | 77 not permitted | `untrusted`, `redirectRefused`, `authenticationFailed` |
@@ -40,7 +40,7 @@ extension NetworkError {
         .cannotConnect: 69, .circuitOpen: 69, .unacceptableStatus: 69, .unsupported: 69,
         .resourceExhausted: 71,
         .destinationFailed: 73,
-        .connectionLost: 74, .truncatedEncoding: 74,
+        .connectionLost: 74, .truncatedEncoding: 74, .cacheFailed: 74,
         .timedOut: 75, .cancelled: 75, .contentChanged: 75,
         .tlsFailed: 76, .invalidResponse: 76, .corruptEncoding: 76, .tooManyRedirects: 76,
         .untrusted: 77, .redirectRefused: 77, .authenticationFailed: 77,

@@ -87,6 +87,8 @@ extension NetworkError.Kind {
     public static let contentChanged = Self(rawValue: "content_changed")
     /// Only a stored response was allowed, and the cache has no response.
     public static let cacheMiss = Self(rawValue: "cache_miss")
+    /// The store of an ``HTTPCache`` failed, usually while a stored body was read; `cause` is its error.
+    public static let cacheFailed = Self(rawValue: "cache_failed")
     /// This process ran out of memory, file descriptors or disk space.
     public static let resourceExhausted = Self(rawValue: "resource_exhausted")
     /// The libraries on this machine do not support the operation.

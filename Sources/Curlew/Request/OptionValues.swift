@@ -16,6 +16,7 @@ struct OptionValues: Hashable, Codable, Sendable {
     var retry: RetryPolicy?
     var isAnonymous: Bool?
     var cookies: Request.CookieUse?
+    var cache: Request.CachePolicy?
 
     /// Returns these values, overridden by those that `other` sets.
     func merging(_ other: OptionValues) -> OptionValues {
@@ -27,7 +28,7 @@ struct OptionValues: Hashable, Codable, Sendable {
             statuses: other.statuses ?? statuses, accepting: other.accepting ?? accepting,
             bandwidth: bandwidth?.merging(other.bandwidth) ?? other.bandwidth, retry: other.retry ?? retry,
             isAnonymous: other.isAnonymous ?? isAnonymous,
-            cookies: other.cookies ?? cookies)
+            cookies: other.cookies ?? cookies, cache: other.cache ?? cache)
     }
 }
 
@@ -90,6 +91,9 @@ extension Request.Options: ExpressibleByArrayLiteral {
 
     /// Sets whether the cookies of the session's jar are sent, and those of the response stored.
     public static func cookies(_ use: Request.CookieUse) -> Self { made { $0.cookies = use } }
+
+    /// Sets how the session's cache is used.
+    public static func cache(_ policy: Request.CachePolicy) -> Self { made { $0.cache = policy } }
 
     private static func made(_ change: (inout Self) -> Void) -> Self {
         var options = Self()

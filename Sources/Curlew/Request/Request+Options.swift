@@ -110,6 +110,11 @@ extension Request {
             get { box?.values.cookies ?? .jar }
             set { values.cookies = newValue }
         }
+        /// How the session's cache is used; nil for the session's policy.
+        public var cache: Request.CachePolicy? {
+            get { box?.values.cache }
+            set { values.cache = newValue }
+        }
 
         /// Creates options with every member unset.
         public init() {}

@@ -16,7 +16,11 @@ public struct Response<Value: Sendable>: Sendable {
     public var value: Value
     /// The durations, sizes and addresses of the transfer.
     public var metrics: TransferMetrics {
-        get { measurements.metrics }
+        get {
+            var metrics = measurements.metrics
+            metrics.cache = metrics.cache ?? head.cache
+            return metrics
+        }
         set { measurements = .made(newValue) }
     }
     /// The trailer fields after the body (RFC 9110 §6.5), such as a digest or `Server-Timing`; usually empty.

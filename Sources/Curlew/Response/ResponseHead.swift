@@ -21,11 +21,44 @@ public struct ResponseHead: Sendable {
     /// The URL of the response, after redirects; empty for a head that was created without a URL.
     public var url: String
     /// The redirects that were followed before this response, oldest first; empty without redirects.
-    public var history: [ResponseHead.RedirectHop] = []
+    public var history: [ResponseHead.RedirectHop] {
+        get { notes?.history ?? [] }
+        set { change { $0.history = newValue } }
+    }
     /// The errors of the failed attempts before this response, oldest first; empty when the first attempt succeeded.
     public var earlier: [NetworkError] { tries?.earlier ?? [] }
-    var tries: AttemptHistory?
+    var tries: AttemptHistory? {
+        get { notes?.tries }
+        set { change { $0.tries = newValue } }
+    }
+    /// How the session's cache handled the request; nil without a cache.
+    public internal(set) var cache: HTTPCache.Report? {
+        get { notes?.cache }
+        set { change { $0.cache = newValue } }
+    }
+    /// What is known about few responses; an object, so that a head stays small.
+    private var notes: Notes?
     private let source: Source
+
+    private final class Notes: Sendable {
+        let history: [ResponseHead.RedirectHop]
+        let tries: AttemptHistory?
+        let cache: HTTPCache.Report?
+
+        init(_ values: NoteValues) { (history, tries, cache) = (values.history, values.tries, values.cache) }
+    }
+
+    private struct NoteValues {
+        var history: [ResponseHead.RedirectHop] = []
+        var tries: AttemptHistory?
+        var cache: HTTPCache.Report?
+    }
+
+    private mutating func change(_ body: (inout NoteValues) -> Void) {
+        var values = notes.map { NoteValues(history: $0.history, tries: $0.tries, cache: $0.cache) } ?? NoteValues()
+        body(&values)
+        notes = Notes(values)
+    }
 
     /// Creates a head, for tests and caches.
     public init(
@@ -89,8 +122,7 @@ public struct ResponseHead: Sendable {
     /// redirects and the earlier errors.
     public func with(fields: HeaderFields) -> ResponseHead {
         var copy = ResponseHead(status: status, version: version, fields: fields, url: url)
-        copy.history = history
-        copy.tries = tries
+        copy.notes = notes
         return copy
     }
 }

@@ -18,6 +18,12 @@ struct ResponseValidator: Sendable {
     func refusal(of head: ResponseHead, body: Data?, request: Request) -> NetworkError? {
         let type = typeError(of: head, body: body, request: request)
         if statuses.contains(head.status) { return type }
+        if head.cache?.reason == .onlyIfCached {
+            return NetworkError(
+                .cacheMiss, phase: .validating, "The cache has no usable response, and the request must not be sent.",
+                hint: "Allow the network with another cache policy than .onlyIfCached.", request: request,
+                response: head)
+        }
         let what = head.status.reasonPhrase.map { "\($0) (\(head.status.code))" } ?? "status \(head.status.code)"
         return NetworkError(
             .unacceptableStatus, phase: .validating, "Request failed: \(what).",

@@ -125,6 +125,7 @@ struct RetryRule: Sendable {
         RetryRule(.decodingFailed, .never, "the response will have the same content"),
         RetryRule(.bodyNotReplayable, .never, "the body cannot be read twice"),
         RetryRule(.bodyFailed, .never, "the body's source failed"),
+        RetryRule(.cacheFailed, .repeatable, "the response was removed from the cache, so the server is asked"),
         RetryRule(.cacheMiss, .never, "nothing will be stored in the meantime"),
         RetryRule(.destinationFailed, .never, "the file cannot be saved until its destination is writable"),
         RetryRule(.unsupported, .never, "this machine cannot do it"),

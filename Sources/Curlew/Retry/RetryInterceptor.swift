@@ -236,7 +236,9 @@ private struct Attempts {
 
     /// Returns the error for a response that calls for a retry, or nil for a response to keep.
     func refusal(by response: IncomingResponse) -> NetworkError? {
-        schedule.refusal(by: response.head, of: response.request, after: context.elapsed)
+        // The cache would give the same response again.
+        if response.head.cache?.reason == .onlyIfCached { return nil }
+        return schedule.refusal(by: response.head, of: response.request, after: context.elapsed)
     }
 
     mutating func step(after error: NetworkError, chance: () -> Double) -> RetrySchedule.Step {

@@ -38,16 +38,18 @@ public actor Session {
     ///   - downloads: The destination of downloads without a destination of their own; nil by default.
     ///   - cookies: The jar of all requests; a new one in memory by default, nil to handle no cookies.
     ///   - hsts: The hosts that require https; a new store in memory by default, nil to ignore HSTS.
+    ///   - cache: The cache of all requests; nil by default.
     public init(
         _ configuration: Session.Configuration = Session.Configuration(), trust: any TrustEvaluator = SystemTrust(),
         identities: ClientIdentities = .none, interceptors: [any Interceptor] = [],
         observers: [any Session.Observer] = [], downloads: DownloadDestination? = nil,
-        cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore()
+        cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
+        cache: HTTPCache? = nil
     ) {
         self.init(
             core: SessionCore(
                 configuration, trust: trust, identities: identities, interceptors: interceptors, observers: observers,
-                downloads: downloads, cookies: cookies, hsts: hsts),
+                downloads: downloads, cookies: cookies, hsts: hsts, cache: cache),
             isShared: false)
         for observer in observers { core.relay.serve(observer) }
     }
@@ -62,17 +64,18 @@ public actor Session {
     ///   - downloads: The destination of downloads without a destination of their own; nil by default.
     ///   - cookies: The jar of all requests; a new one in memory by default, nil to handle no cookies.
     ///   - hsts: The hosts that require https; a new store in memory by default, nil to ignore HSTS.
+    ///   - cache: The cache of all requests; nil by default.
     ///   - configure: Changes the default configuration, at once.
     /// - Throws: The error of the closure.
     public init(
         trust: any TrustEvaluator = SystemTrust(), identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
         downloads: DownloadDestination? = nil, cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
-        _ configure: @Sendable (inout Session.Configuration) throws -> Void
+        cache: HTTPCache? = nil, _ configure: @Sendable (inout Session.Configuration) throws -> Void
     ) rethrows {
         self.init(
             try Session.Configuration(configure), trust: trust, identities: identities, interceptors: interceptors,
-            observers: observers, downloads: downloads, cookies: cookies, hsts: hsts)
+            observers: observers, downloads: downloads, cookies: cookies, hsts: hsts, cache: cache)
     }
 
     /// Creates a session with another resolver.
@@ -97,10 +100,13 @@ public actor Session {
     /// The hosts that require https; nil when the session ignores HSTS.
     public nonisolated var hsts: HSTSStore? { core.hsts }
 
+    /// The cache of the session; nil when it has none.
+    public nonisolated var cache: HTTPCache? { core.cache }
+
     /// Creates a session with the same configuration, identities, interceptors and download destination, but without
     /// observers.
     ///
-    /// The two sessions share the cookies and the hosts that require https, but no connection.
+    /// The two sessions share the cookies, the hosts that require https and the cache, but no connection.
     ///
     /// - Parameter trust: Evaluates the servers of requests without an evaluator of their own; this session's unless
     ///   given.
@@ -111,8 +117,8 @@ public actor Session {
 
     /// Creates a session with the same identities and interceptors, and the same configuration changed by a closure.
     ///
-    /// The two sessions share the cookies and the hosts that require https, but no connection. An ephemeral copy of a
-    /// session that is not ephemeral has a new jar and a new store.
+    /// The two sessions share the cookies, the hosts that require https and the cache, but no connection. An ephemeral
+    /// copy of a session that is not ephemeral has a new jar, a new store and a new cache in memory.
     ///
     /// - Parameters:
     ///   - trust: Evaluates the servers of requests without an evaluator of their own; this session's unless given.
@@ -128,7 +134,8 @@ public actor Session {
         return Session(
             configuration, trust: trust ?? core.trust, identities: core.identities, interceptors: core.interceptors,
             downloads: core.downloads, cookies: isSeparate ? core.cookies.map { _ in CookieJar() } : core.cookies,
-            hsts: isSeparate ? core.hsts.map { _ in HSTSStore() } : core.hsts)
+            hsts: isSeparate ? core.hsts.map { _ in HSTSStore() } : core.hsts,
+            cache: isSeparate ? core.cache.map { HTTPCache($0.options) } : core.cache)
     }
 
     // MARK: Transfers

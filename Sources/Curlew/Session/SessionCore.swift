@@ -17,6 +17,7 @@ final class SessionCore: Sendable {
     /// The cookies, and the hosts that require https; nil when the session has none.
     let cookies: CookieJar?
     let hsts: HSTSStore?
+    let cache: HTTPCache?
     /// The chain of the built-in interceptors, and the chain of requests without interceptors of their own.
     private let builtIns: Chain
     private let defaultChain: Chain
@@ -44,6 +45,7 @@ final class SessionCore: Sendable {
         _ configuration: Session.Configuration, trust: any TrustEvaluator, identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
         downloads: DownloadDestination? = nil, cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
+        cache: HTTPCache? = nil,
         resolver: Resolver = .system, codings: ContentCodings = .system,
         retry: RetryInterceptor? = nil, builtIns: [any FoldableInterceptor] = [], clock: LoopClock = LoopClock()
     ) {
@@ -52,7 +54,7 @@ final class SessionCore: Sendable {
         self.identities = identities
         self.interceptors = interceptors
         self.downloads = downloads
-        (self.cookies, self.hsts) = (cookies, hsts)
+        (self.cookies, self.hsts, self.cache) = (cookies, hsts, cache)
         self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.taskClock)
         let storing = cookies.map { CookieInterceptor(jar: $0, fields: configuration.fields) }
         // The order is the nesting.
@@ -60,6 +62,10 @@ final class SessionCore: Sendable {
             self.retry, RedirectInterceptor(policy: configuration.redirects, hsts: hsts),
         ]
         if let hsts { links.append(HSTSInterceptor(store: hsts, trust: trust, isInnermost: false)) }
+        if let cache {
+            let settings = CacheInterceptor.Settings(configuration, codings, cookies: storing, interceptors)
+            links.append(CacheInterceptor(cache: cache, settings: settings))
+        }
         links += builtIns
         if let hsts { links.append(HSTSInterceptor(store: hsts, trust: trust, isInnermost: true)) }
         if let storing { links.append(storing) }
@@ -95,7 +101,7 @@ final class SessionCore: Sendable {
         relay.attach(share)
         do throws(NetworkError) {
             try configuration.validate()
-            try configuration.checkFiles(cookies: cookies?.file, hsts: hsts?.file)
+            try configuration.checkFiles(cookies: cookies?.file, hsts: hsts?.file, cache: cache)
             refusal = SessionCore.refusal(of: CurlVersion.current)
         } catch {
             refusal = error

@@ -79,7 +79,17 @@ public struct IncomingResponse: Sendable {
     public func discard() async { if let attempt { await body.discard(attempt, expecting: head.contentLength) } }
 
     /// The metrics of the attempt; nil while it runs, and for a response made by hand.
-    public var metrics: TransferMetrics? { attempt?.metrics }
+    public var metrics: TransferMetrics? {
+        attempt.map { $0.metrics.map { marking($0) } }
+            ?? head.cache.map { _ in marking(TransferMetrics(version: head.version)) }
+    }
+
+    /// Returns metrics with the report of the session's cache.
+    func marking(_ metrics: TransferMetrics) -> TransferMetrics {
+        var metrics = metrics
+        metrics.cache = head.cache
+        return metrics
+    }
 
     // MARK: Changing
 

@@ -61,6 +61,8 @@ public struct TransferEvent: Sendable {
         case redirected(Status, to: String)
         /// The attempt failed, or its response calls for a retry; another attempt follows after the given delay.
         case waiting(Duration, after: NetworkError)
+        /// The session's cache has handled the request.
+        case cached(HTTPCache.Report)
         /// An interceptor sends the request again, or a request in its place.
         case retried
         /// A downloaded file is complete at this path.
@@ -148,6 +150,7 @@ extension TransferEvent.Kind: CustomStringConvertible {
         case .restarted: "restarted"
         case .redirected(let status, let url): "redirected by \(status.code) to \(redactedURL(url))"
         case .waiting(let time, let error): "waiting for \(time.brief) after \(error.code)"
+        case .cached(let report): "handled by the cache: \(report)"
         case .retried: "retried"
         case .fileReady(let path): "the file \(path.escapingControls) is ready"
         case .metrics(let metrics): "metrics (\(metrics))"

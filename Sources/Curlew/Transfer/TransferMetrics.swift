@@ -59,6 +59,10 @@ public struct TransferMetrics: Sendable, Hashable {
     public var isTLSSessionResumed: Bool
     /// The server's own certificate, even for a resumed session; nil without TLS.
     public var serverCertificate: Certificate?
+    /// How the session's cache handled the request; nil without a cache.
+    ///
+    /// For a response that needed no server, all durations and sizes are zero.
+    public var cache: HTTPCache.Report?
 
     /// Creates metrics from their parts, each empty by default; `decodedBodyBytes` defaults to `responseBodyBytes`.
     public init(
@@ -102,6 +106,7 @@ extension TransferMetrics: CustomStringConvertible {
         parts.append("\(version)" + (remoteAddress.isEmpty ? "" : " to \(remoteAddress)"))
         if let tlsVersion { parts.append(isTLSSessionResumed ? "\(tlsVersion) resumed" : tlsVersion) }
         if isConnectionReused { parts.append("reused") }
+        if let cache { parts.append("cache: \(cache)") }
         return parts.joined(separator: "; ")
     }
 }

@@ -222,6 +222,7 @@ extension TransferRun {
                 state.withheld = request.withheld
             }
             emit(.redirected(status, to: request.url))
+        case .cached(let report, let request): emit(.cached(report), of: request, attempt: attempts)
         case .upgrades(let request):
             // A retry of the http request is still a retry.
             emit(.redirected(.temporaryRedirect, to: request.url))
@@ -303,6 +304,8 @@ extension Interception {
         case restarts(Request)
         /// The interceptor follows a redirect with a request.
         case redirects(to: Request, by: Status)
+        /// The cache has handled a request.
+        case cached(HTTPCache.Report, for: Request)
         /// The interceptor sends an http request as this https request.
         case upgrades(to: Request)
     }

@@ -38,7 +38,7 @@ extension TransferRun {
             case .attempt(_, nil)?: outcome.flatMap { first?.metrics($0) }
             case .attempt(let engine, let response?)?:
                 if let outcome, let attempt = response.value.attempt, attempt.engine === engine {
-                    attempt.metrics(outcome)
+                    response.value.marking(attempt.metrics(outcome))
                 } else {
                     response.value.metrics
                 }

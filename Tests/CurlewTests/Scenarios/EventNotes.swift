@@ -26,6 +26,7 @@ extension TransferEvent {
         case .restarted: "restarted"
         case .redirected(let status, _): "redirected \(status.code)"
         case .waiting: "waiting"
+        case .cached: "cached"
         case .retried: "retried"
         case .fileReady(let path): "file \(path)"
         case .metrics: "metrics"

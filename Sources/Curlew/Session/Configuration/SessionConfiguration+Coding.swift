@@ -4,6 +4,7 @@
 extension Session.Configuration: Codable {
     private enum CodingKeys: CodingKey {
         case timeouts, limits, tls, tcp, fields, http, buffers, redirects, retry, isEphemeral
+        case cachePolicy
     }
 
     /// Decodes a configuration; missing groups and missing members take their defaults.
@@ -21,6 +22,7 @@ extension Session.Configuration: Codable {
         redirects = try container.decodeIfPresent(RedirectPolicy.self, forKey: .redirects) ?? redirects
         retry = try container.decodeIfPresent(RetryPolicy.self, forKey: .retry) ?? retry
         isEphemeral = try container.decodeIfPresent(Bool.self, forKey: .isEphemeral) ?? isEphemeral
+        cachePolicy = try container.decodeIfPresent(Request.CachePolicy.self, forKey: .cachePolicy) ?? cachePolicy
     }
 
     /// Encodes every group, but omits fields whose values are credentials (``HeaderName/isSensitive``).
@@ -39,6 +41,7 @@ extension Session.Configuration: Codable {
         try container.encode(redirects, forKey: .redirects)
         try container.encode(retry, forKey: .retry)
         try container.encode(isEphemeral, forKey: .isEphemeral)
+        try container.encode(cachePolicy, forKey: .cachePolicy)
     }
 }
 

@@ -26,7 +26,10 @@ extension Session.Configuration {
     }
 
     /// Checks that an ephemeral session has no files.
-    func checkFiles(cookies: String?, hsts: String?) throws(NetworkError) {
+    func checkFiles(cookies: String?, hsts: String?, cache: HTTPCache?) throws(NetworkError) {
+        if isEphemeral, cache?.store.isPersistent == true {
+            throw refused("an ephemeral session must not use a cache with a persistent store")
+        }
         guard isEphemeral, let path = cookies ?? hsts else { return }
         throw refused("an ephemeral session must not use a file for cookies or HSTS (\(path.escapingControls))")
     }

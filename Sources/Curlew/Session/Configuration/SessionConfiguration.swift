@@ -32,9 +32,11 @@ extension Session {
         public var redirects: RedirectPolicy
         /// Whether the session keeps its state in memory only; false unless set.
         ///
-        /// Every request fails if the jar or the HSTS store has a file, or if `tls.keyLogFile` is set. Downloads and
-        /// uploads may still use files.
+        /// Every request fails if the jar or the HSTS store has a file, if the cache has a persistent store, or if
+        /// `tls.keyLogFile` is set. Downloads and uploads may still use files.
         public var isEphemeral: Bool
+        /// How requests use the session's cache, if it has one; by the rules of HTTP unless set.
+        public var cachePolicy: Request.CachePolicy
         /// The policy for retries; unless set, only requests that no server can have processed are retried.
         public var retry: RetryPolicy
 
@@ -50,6 +52,7 @@ extension Session {
             redirects = .follow()
             retry = .never
             isEphemeral = false
+            cachePolicy = .standard
         }
 
         /// Creates the default configuration, changed by a closure.

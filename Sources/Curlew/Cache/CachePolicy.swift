@@ -1,0 +1,35 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension Request {
+    /// How a request uses the cache of its session; without a cache, it has no effect.
+    ///
+    /// | Policy | A stored response is used | The response of the server is stored |
+    /// |---|---|---|
+    /// | `.standard` | while it is fresh; after a validation otherwise | yes |
+    /// | `.reload` | never | yes |
+    /// | `.reloadFromOrigin` | never, and caches on the way must ask the origin | yes |
+    /// | `.preferCache` | at any age | yes |
+    /// | `.onlyIfCached` | at any age; without one the response is a 504, and nothing is sent | – |
+    /// | `.revalidate` | after a validation, unless it is immutable and fresh | yes |
+    ///
+    /// A response with `no-cache` or `must-revalidate` is never used without a validation once it is stale, under any
+    /// policy (RFC 9111 §5.2.2). The request's own `Cache-Control` applies too.
+    public enum CachePolicy: String, Sendable, Hashable, Codable, CaseIterable {
+        /// The rules of HTTP (RFC 9111), with the request's `Cache-Control`.
+        case standard
+        /// Ignores stored responses, and stores the new one.
+        case reload
+        /// Ignores stored responses, and sends `Cache-Control: no-cache` so that other caches ignore theirs, too.
+        case reloadFromOrigin
+        /// Uses a stored response of any age, and the network without one.
+        case preferCache
+        /// Uses a stored response of any age, and never the network.
+        ///
+        /// Without a stored response, the response has the status 504; clients report it as
+        /// `NetworkError.Kind.cacheMiss`.
+        case onlyIfCached
+        /// Validates a stored response before each use, even while it is fresh.
+        case revalidate
+    }
+}

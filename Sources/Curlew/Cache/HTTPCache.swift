@@ -1,0 +1,194 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewSupport
+internal import FoundationEssentials
+
+/// An HTTP cache (RFC 9111) of one or more sessions, which says for each response why it was used or not.
+///
+/// A session has no cache unless you pass one. The cache stores the responses to GET requests while they are read, and
+/// answers later requests from them: at once while they are fresh, and after a question to the server (304) when they
+/// are stale. Any thread may use a cache. Sessions with the same cache share its responses.
+///
+/// ```swift
+/// let session = Session(cache: HTTPCache())
+/// let (_, head) = try await session.data(for: "https://example.com/logo.svg")
+/// print(head.cache?.isHit ?? false, head["Cache-Status"] ?? "")
+/// ```
+///
+/// The cache is private, for one user, unless ``Options/isShared`` is set. A response to a request with credentials
+/// (``HeaderName/isSensitive``, and the sensitive fields of the session's redirect policy) is used only for requests
+/// with the same credentials. Cookies of the session's jar do not count: use one cache for each jar if servers send
+/// personal responses without `Cache-Control: private` or `Vary: Cookie`.
+public final class HTTPCache: Sendable {
+    /// How a cache works; each member has its default unless set.
+    public struct Options: Sendable {
+        /// Whether several users share the cache, such as in a proxy (RFC 9111 §1); false unless set.
+        public var isShared = false
+        /// The names of targeted fields, such as "CDN-Cache-Control", which override `Cache-Control`; the first one
+        /// has precedence (RFC 9213). Empty unless set.
+        public var targetedFields: [HeaderName] = []
+        /// Whether `No-Vary-Search` lets a response answer requests with other queries; false unless set.
+        public var usesNoVarySearch = false
+        /// The maximum size of a stored body; nil, the default, for the limit of the store.
+        public var maximumBodySize: ByteCount?
+        /// Called before a response to GET is stored; nil unless set.
+        ///
+        /// The closure may change the proposal, and returns whether to store it. The rules of HTTP apply to the changed
+        /// head: with another `Cache-Control` a response can become cacheable.
+        public var willStore: (@Sendable (inout Proposal) async -> Bool)?
+
+        /// Creates the default options.
+        public init() {}
+    }
+
+    /// A response that the cache is about to store.
+    public struct Proposal: Sendable {
+        /// The request as it was sent.
+        public let request: Request
+        /// The head of the response; changes apply to the stored head only.
+        public var head: ResponseHead
+        /// Tags by which ``HTTPCache/remove(tag:)`` finds the response; empty by default.
+        public var tags: Set<String> = []
+        /// Transforms the stored body chunk by chunk, as ``IncomingResponse/mapBytes(_:)`` does; nil stores it
+        /// unchanged.
+        public var mapBytes: (@Sendable (ByteChunk?) async throws -> ByteChunk?)?
+    }
+
+    typealias Mapping = @Sendable (ByteChunk?) async throws -> ByteChunk?
+
+    /// The store of the cache.
+    public let store: any CacheStore
+    let options: Options
+    let rules: CacheRules
+    private let now: @Sendable () -> Date
+    private let state = Lock(State())
+
+    private struct State {
+        var statistics = Statistics()
+        /// The keys whose responses are validated in the background.
+        var refreshing: Set<String> = []
+    }
+
+    /// Creates a cache.
+    ///
+    /// - Parameters:
+    ///   - store: Keeps the responses; 20 MiB of memory unless given.
+    ///   - configure: Changes the default options, at once.
+    public convenience init(
+        store: any CacheStore = MemoryStore(), _ configure: (inout Options) -> Void = { _ in }
+    ) {
+        var options = Options()
+        configure(&options)
+        self.init(options, in: store)
+    }
+
+    init(
+        _ options: Options, in store: any CacheStore = MemoryStore(),
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.store = store
+        self.options = options
+        self.now = now
+        rules = CacheRules(isShared: options.isShared, targetedFields: options.targetedFields)
+    }
+
+    /// The current time.
+    var time: Date { now() }
+
+    // MARK: Reading and writing
+
+    /// Calls a function of the store; returns nil and counts a failure if it throws.
+    func attempt<Value>(_ body: () async throws -> Value) async -> Value? {
+        do { return try await body() } catch {
+            if !(error is CancellationError) { count(\.failures) }
+            return nil
+        }
+    }
+
+    /// Returns the stored entries that may match a request.
+    func entries(for request: CacheRequest) async -> [Entry] {
+        var entries = await attempt { try await store.entries(.key(request.url)) } ?? []
+        guard options.usesNoVarySearch else { return entries }
+        let others = await attempt { try await store.entries(.key(CacheKey.ofSearch(request.url))) } ?? []
+        entries += others.filter { NoVarySearch(of: $0.fields)?.equates($0.url, request.url) ?? false }
+        return entries
+    }
+
+    /// Removes entries; returns their number.
+    @discardableResult
+    func remove(_ entries: [Entry]) async -> Int {
+        if entries.isEmpty { return 0 }
+        return await attempt { try await store.remove(entries.map(\.id)) } ?? 0
+    }
+
+    /// Removes the entries of a selection; returns their number.
+    func removeAll(of selection: Selection) async throws -> Int {
+        let ids = try await store.entries(selection).map(\.id)
+        return ids.isEmpty ? 0 : try await store.remove(ids)
+    }
+
+    /// The maximum size of a stored body in bytes.
+    var maximumBodySize: Int64 {
+        options.maximumBodySize.map { min($0.bytes, store.maximumBodySize) } ?? store.maximumBodySize
+    }
+
+    // MARK: Statistics
+
+    /// The number of requests and responses that the cache has handled since its creation.
+    public struct Statistics: Sendable, Hashable {
+        /// Requests that were answered from the cache without waiting for a server.
+        public var hits = 0
+        /// Those of the hits whose response was stale.
+        public var staleHits = 0
+        /// Requests whose stored response a server confirmed (304).
+        public var validations = 0
+        /// Requests that were sent to a server for another reason, except those of other methods than GET and HEAD.
+        public var misses = 0
+        /// Responses that were stored.
+        public var stores = 0
+        /// The bytes of their bodies.
+        public var storedBytes: Int64 = 0
+        /// The bytes of bodies that were read from the store.
+        public var servedBytes: Int64 = 0
+        /// Entries that were removed because a request with an unsafe method invalidated them.
+        public var invalidations = 0
+        /// Requests that shared the transfer of an equal request.
+        public var collapsed = 0
+        /// Errors of the store.
+        public var failures = 0
+    }
+
+    /// What the cache has done since its creation.
+    public var statistics: Statistics { state.withLock { $0.statistics } }
+
+    func count(_ counter: any WritableKeyPath<Statistics, Int> & Sendable) {
+        state.withLock { $0.statistics[keyPath: counter] += 1 }
+    }
+
+    /// Changes the statistics.
+    func record(_ change: (inout Statistics) -> Void) { state.withLock { change(&$0.statistics) } }
+
+    // MARK: Validation in the background
+
+    /// The maximum number of validations in the background at a time.
+    private static let maximumRefreshes = 16
+
+    /// Reserves the validation of a key; returns false if it runs already, or if too many run.
+    func beginRefresh(_ key: String) -> Bool {
+        state.withLock { $0.refreshing.count < Self.maximumRefreshes && $0.refreshing.insert(key).inserted }
+    }
+
+    func endRefresh(_ key: String) { state.withLock { _ = $0.refreshing.remove(key) } }
+}
+
+extension HTTPCache: CustomStringConvertible, CustomReflectable {
+    /// The hits and misses, such as "HTTPCache(12 hits, 3 validations, 40 misses)".
+    public var description: String {
+        let statistics = statistics
+        return "HTTPCache(\(statistics.hits) hits, \(statistics.validations) validations, \(statistics.misses) misses)"
+    }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

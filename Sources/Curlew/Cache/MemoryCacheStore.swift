@@ -1,0 +1,99 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import CurlewSupport
+
+extension HTTPCache {
+    /// A store in memory, which removes the least recently used responses when it is full.
+    ///
+    /// A body takes at most an eighth of the memory.
+    public final class MemoryStore: CacheStore {
+        private struct State {
+            var table = LRUTable()
+            var bodies: [Entry.ID: Data] = [:]
+        }
+
+        /// The maximum size of all entries and bodies; 20 MiB unless set.
+        public let limit: ByteCount
+        private let state: Lock<State>
+
+        /// Creates an empty store.
+        public init(limit: ByteCount = .mebibytes(20)) {
+            self.limit = limit
+            state = Lock(State())
+        }
+
+        /// The maximum size of one body in bytes: an eighth of the limit.
+        public var maximumBodySize: Int64 { limit.bytes / 8 }
+
+        /// False.
+        public var isPersistent: Bool { false }
+
+        /// Returns the entries of a selection.
+        public func entries(_ selection: Selection) async -> [Entry] { state.withLock { $0.table.entries(selection) } }
+
+        /// Returns a part of the body of an entry; nil when it was removed.
+        public func body(of entry: Entry, _ range: Range<Int64>) async -> StoredBody? {
+            let body = state.withLock { state -> Data? in
+                state.table.use(entry.id)
+                return state.bodies[entry.id]
+            }
+            guard let body, range.upperBound <= body.count else { return nil }
+            return .data(range.count == body.count ? body : Data(body[Int(range.lowerBound)..<Int(range.upperBound)]))
+        }
+
+        /// Returns a writer, which collects the body in memory.
+        public func writer(for entry: Entry, expecting expectedSize: Int64?) async -> any BodyWriter {
+            MemoryWriter(self, expecting: expectedSize)
+        }
+
+        /// Replaces an entry.
+        public func update(_ entry: Entry) async { state.withLock { $0.table.update(entry) } }
+
+        /// Removes entries.
+        public func remove(_ ids: [Entry.ID]) async -> Int {
+            let removed = state.withLock { state in ids.filter { state.table.remove($0) }.map { state.bodies.removeValue(forKey: $0) } }
+            return removed.count
+        }
+
+        /// Returns the number of entries and their size.
+        public func usage() async -> Usage {
+            state.withLock { Usage(count: $0.table.count, bytes: $0.table.bytes, limit: limit.bytes) }
+        }
+
+        /// Stores an entry with its body, and removes the least recently used ones above the limit.
+        fileprivate func add(_ entry: Entry, _ body: Data, replacing replaced: [Entry.ID]) {
+            let removed = state.withLock { state -> [Data?] in
+                var removed = replaced.filter { state.table.remove($0) }
+                state.table.add(entry)
+                state.bodies[entry.id] = body
+                removed += state.table.evict(above: limit.bytes)
+                return removed.map { state.bodies.removeValue(forKey: $0) }
+            }
+            // Large bodies are released without the lock.
+            withExtendedLifetime(removed) {}
+        }
+    }
+
+    /// Collects a body in memory.
+    private final class MemoryWriter: BodyWriter {
+        private let store: MemoryStore
+        private let body: Lock<Data>
+
+        init(_ store: MemoryStore, expecting expectedSize: Int64?) {
+            self.store = store
+            // A server may announce any size.
+            let capacity = min(max(expectedSize ?? 0, 0), store.maximumBodySize, 1 << 20)
+            body = Lock(Data(capacity: Int(capacity)))
+        }
+
+        func write(_ chunk: ByteChunk) async { body.withLock { $0.append(contentsOf: chunk) } }
+
+        func finish(_ entry: Entry, replacing replaced: [Entry.ID]) async {
+            store.add(entry, body.withLock { $0 }, replacing: replaced)
+        }
+
+        func discard() async { body.withLock { $0 = Data() } }
+    }
+}
