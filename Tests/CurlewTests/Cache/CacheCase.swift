@@ -81,7 +81,7 @@ struct CacheCase: Sendable, CustomTestStringConvertible {
     func check() {
         var head = ResponseHead(status: status, fields: response, url: Self.url)
         if !response.contains(.date) {
-            head = head.with(fields: [.date: Self.date(0)].merging(response))
+            head = head.with(fields: ([.date: Self.date(0)] as HeaderFields).merging(response))
         }
         let asked = CacheRequest(.get, Self.url, fields: first)
         if let reason = rules.refusal(of: head, to: asked, credentials) { return #expect(result == .notStored(reason)) }
