@@ -20,6 +20,7 @@ let package = Package(
     products: [
         .library(name: "Curlew", targets: ["Curlew"]),
         .library(name: "CurlewAuth", targets: ["CurlewAuth"]),
+        .library(name: "CurlewCache", targets: ["CurlewCache"]),
         .library(name: "CurlewTerminal", targets: ["CurlewTerminal"]),
         .library(name: "CurlewXML", targets: ["CurlewXML"]),
         .library(name: "CurlewTesting", targets: ["CurlewTesting"]),
@@ -28,6 +29,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(
             name: "CurlewShims",
             dependencies: ["CCurl", "COpenSSL"], cSettings: strictC
@@ -37,6 +39,9 @@ let package = Package(
         .target(name: "Curlew", dependencies: ["CurlewEngine", "CurlewSupport"], swiftSettings: strict),
         .target(
             name: "CurlewAuth", dependencies: ["Curlew", "CurlewEngine", "CurlewShims", "CurlewSupport"],
+            swiftSettings: strict),
+        .target(
+            name: "CurlewCache", dependencies: ["Curlew", "CurlewEngine", "CurlewShims", "CurlewSupport", "CSQLite"],
             swiftSettings: strict),
         .target(
             name: "CurlewTerminal", dependencies: ["Curlew", "CurlewEngine", "CurlewSupport"], swiftSettings: strict),

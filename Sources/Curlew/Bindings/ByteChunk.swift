@@ -4,9 +4,9 @@
 // This folder contains the bindings to C libraries, and the code that lends memory of the engine or of a C library to
 // Foundation and to callers.
 
-internal import CurlewEngine
+package import CurlewEngine
 internal import CurlewShims
-internal import FoundationEssentials
+package import FoundationEssentials
 internal import Glibc
 
 /// A chunk of a body as received: a collection that shares the memory of the receive buffer.
@@ -14,9 +14,9 @@ internal import Glibc
 /// A chunk keeps up to 64 KiB alive; copy bytes that are kept for long with `Data(chunk)` or `Array(chunk)`.
 public struct ByteChunk: RandomAccessCollection, Sendable, Hashable, CustomStringConvertible {
     /// The engine's storage of the bytes.
-    let chunk: Chunk
+    package let chunk: Chunk
 
-    init(_ chunk: Chunk) { self.chunk = chunk }
+    package init(_ chunk: Chunk) { self.chunk = chunk }
 
     /// Creates a chunk by copying bytes.
     ///
@@ -86,7 +86,7 @@ public struct ByteChunk: RandomAccessCollection, Sendable, Hashable, CustomStrin
 
 extension Data {
     /// Takes ownership of the memory of a collected body, without copying it; nil for an empty body.
-    init(taking body: (memory: UnsafeMutableRawPointer, count: Int)?) {
+    package init(taking body: (memory: UnsafeMutableRawPointer, count: Int)?) {
         guard let body else {
             self.init()
             return

@@ -64,6 +64,9 @@ extension HTTPCache {
             return entry
         }
 
+        /// The scheme, host and port of ``url``, such as "https://example.com" (RFC 6454 §6.2).
+        public var origin: String { CacheKey.origin(of: url) }
+
         /// Whether the whole body is stored.
         public var isComplete: Bool { completeSize == nil }
 
@@ -117,9 +120,8 @@ extension HTTPCache {
             switch self {
             case .all: true
             case .key(let key): entry.key == key
-            case .origin(let origin): CacheKey.origin(of: entry.url) == origin
-            case .group(let group, let origin):
-                CacheKey.origin(of: entry.url) == origin && entry.groups.contains(group)
+            case .origin(let origin): entry.origin == origin
+            case .group(let group, let origin): entry.origin == origin && entry.groups.contains(group)
             case .tag(let tag): entry.tags.contains(tag)
             }
         }

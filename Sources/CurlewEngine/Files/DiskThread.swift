@@ -21,6 +21,8 @@ package final class DiskThread: Sendable {
     package static let showing = DiskThread("curlew-show")
     /// Reads and writes files of cookies and HSTS hosts, which may wait for other processes.
     package static let sharing = DiskThread("curlew-share")
+    /// Reads and writes the indexes and bodies of caches on the disk.
+    package static let caching = DiskThread("curlew-cache")
     /// Writes the secrets of TLS connections.
     package static let keys = DiskThread("curlew-keys")
 

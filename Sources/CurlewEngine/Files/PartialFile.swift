@@ -39,6 +39,26 @@ package final class PartialFile: Sendable {
         }
     }
 
+    /// Creates and locks a file with permissions for this user only.
+    ///
+    /// - Throws: A failure with `EEXIST` when the path already exists.
+    package static func createPrivate(_ path: String) throws(DiskFailure) -> PartialFile {
+        try DiskFile.checkPath(path)
+        let number = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard number >= 0 else { throw DiskFailure("cannot create", path, Glibc.errno) }
+        let file = PartialFile(path, OwnedDescriptor(number))
+        try file.lock()
+        return file
+    }
+
+    /// Removes a file that ``createPrivate(_:)`` has created, unless a process still holds its lock.
+    package static func removeAbandoned(_ path: String) {
+        let number = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard number >= 0 else { return }
+        let file = PartialFile(path, OwnedDescriptor(number))
+        if flock(number, LOCK_EX | LOCK_NB) == 0 { file.remove() }
+    }
+
     /// Creates a file; returns nil when the path already exists.
     private static func create(_ path: String) throws(DiskFailure) -> PartialFile? {
         let number = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
@@ -141,6 +161,21 @@ package final class PartialFile: Sendable {
         }
         if let failed { throw failed }
         return Chunk(bytes)
+    }
+
+    /// Fills memory with the bytes at an offset.
+    ///
+    /// - Throws: A failure with `EIO` when the file ends before.
+    package func read(at offset: Int64, into memory: UnsafeMutableRawBufferPointer) throws(DiskFailure) {
+        var done = 0
+        while done < memory.count {
+            let count = pread(
+                descriptor.number, memory.baseAddress.map { $0 + done }, memory.count - done, off_t(offset) + off_t(done))
+            if count < 0, Glibc.errno == EINTR { continue }
+            guard count >= 0 else { throw failure("cannot read") }
+            guard count > 0 else { throw DiskFailure("there are too few bytes in", path, EIO) }
+            done += count
+        }
     }
 
     /// Waits until the written bytes are on the disk.

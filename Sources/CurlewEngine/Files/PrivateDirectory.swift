@@ -52,7 +52,7 @@ package final class PrivateDirectory: Sendable {
     ///
     /// - Throws: A failure with `isForeignStore` if it is not a regular file of this user only; the file is not
     ///   changed.
-    func file(_ name: String) throws(DiskFailure) -> OwnedDescriptor {
+    package func file(_ name: String) throws(DiskFailure) -> OwnedDescriptor {
         let path = path(of: name)
         // O_NONBLOCK: opening a FIFO must not block the disk thread.
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
@@ -66,6 +66,39 @@ package final class PrivateDirectory: Sendable {
         return file
     }
 
+    /// Returns the names in the directory, in any order, except "." and "..".
+    package func names() throws(DiskFailure) -> [String] {
+        // The stream closes its descriptor.
+        let copy = openat(descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard copy >= 0, let stream = fdopendir(copy) else { throw DiskFailure("cannot read", path, errno) }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// Removes a file of the directory; returns false if there is no such file.
+    @discardableResult
+    package func remove(_ name: String) -> Bool { unlinkat(descriptor.number, name, 0) == 0 }
+
+    /// Renames a file of the directory; an existing file of the new name is replaced.
+    package func rename(_ name: String, to new: String) throws(DiskFailure) {
+        guard renameat(descriptor.number, name, descriptor.number, new) == 0 else {
+            throw DiskFailure("cannot rename", path(of: name), errno)
+        }
+    }
+
+    /// Returns the number of the inode of a file of the directory; nil if there is no such file.
+    package func inode(of name: String) -> UInt64? {
+        var status = stat()
+        return fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? UInt64(status.st_ino) : nil
+    }
+
     /// Replaces a file atomically, and waits until its bytes and its name are on the disk.
     ///
     /// - Parameter pieces: The new contents; after a failure, the sequence is not read further.
@@ -76,5 +109,19 @@ package final class PrivateDirectory: Sendable {
     }
 
     /// Returns the path of a file of the directory.
-    func path(of name: String) -> String { path == "/" ? "/" + name : "\(path)/\(name)" }
+    package func path(of name: String) -> String { path == "/" ? "/" + name : "\(path)/\(name)" }
+}
+
+extension OwnedDescriptor {
+    /// Waits up to ten seconds for the exclusive lock of the file, which ends with the descriptor.
+    ///
+    /// - Throws: A failure with `EWOULDBLOCK` when another process holds the lock for too long.
+    package func waitForLock(_ path: String) throws(DiskFailure) {
+        for _ in 0..<2000 {
+            if flock(number, LOCK_EX | LOCK_NB) == 0 { return }
+            guard errno == EWOULDBLOCK || errno == EINTR else { throw DiskFailure("cannot lock", path, errno) }
+            _ = poll(nil, 0, 5)
+        }
+        throw DiskFailure("cannot lock", path, EWOULDBLOCK)
+    }
 }
