@@ -46,7 +46,7 @@ let package = Package(
         .target(
             name: "CurlewTerminal", dependencies: ["Curlew", "CurlewEngine", "CurlewSupport"], swiftSettings: strict),
         .target(name: "CurlewXML", dependencies: ["Curlew", "CurlewSupport", "CXML2"], swiftSettings: strict),
-        .target(name: "CurlewTesting", dependencies: ["CurlewShims", "CurlewSupport"], swiftSettings: strict),
+        .target(name: "CurlewTesting", dependencies: ["Curlew", "CurlewShims", "CurlewSupport"], swiftSettings: strict),
 
         .executableTarget(
             name: "Tour", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Tour", swiftSettings: strict),
@@ -107,11 +107,17 @@ let package = Package(
             ],
             exclude: ["Trust/trust-scenarios.json"], swiftSettings: strict),
         .testTarget(
+            name: "CurlewCacheTests",
+            dependencies: ["Curlew", "CurlewCache", "CurlewEngine", "CurlewSupport", "CurlewTesting"],
+            swiftSettings: strict),
+        .testTarget(
             name: "CurlewXMLTests", dependencies: ["Curlew", "CurlewXML", "CurlewTesting"], swiftSettings: strict),
         .testTarget(name: "CurlewTestingTests", dependencies: ["CurlewTesting"], swiftSettings: strict),
         .testTarget(
             name: "SurfaceTests",
-            dependencies: ["Curlew", "CurlewAuth", "CurlewTerminal", "CurlewXML", "CurlewTesting", "SameNames"],
+            dependencies: [
+                "Curlew", "CurlewAuth", "CurlewCache", "CurlewTerminal", "CurlewXML", "CurlewTesting", "SameNames",
+            ],
             swiftSettings: strict),
         .testTarget(name: "ReleaseTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),
     ]

@@ -39,8 +39,20 @@ extension HTTPCache {
         /// The tags that the `willStore` closure has set; empty by default.
         public var tags: Set<String>
 
-        init(
-            key: String, url: String, head: ResponseHead, fields: HeaderFields, requestFields: HeaderFields,
+        /// Creates an entry with a new id for a response without a body; public for tests of stores.
+        ///
+        /// - Parameters:
+        ///   - key: The text by which a store finds the entry.
+        ///   - url: The URL of the request in normal form.
+        ///   - head: The status and the version of the response.
+        ///   - fields: The stored fields of the response.
+        ///   - requestFields: The fields of the request that `Vary` lists; empty by default.
+        ///   - credentials: The digest of the request's credentials; nil by default.
+        ///   - requestedAt: The time at which the request was sent.
+        ///   - receivedAt: The time at which the head was received.
+        ///   - tags: The tags; empty by default.
+        public init(
+            key: String, url: String, head: ResponseHead, fields: HeaderFields, requestFields: HeaderFields = [:],
             credentials: String? = nil, requestedAt: Date, receivedAt: Date, tags: Set<String> = []
         ) {
             id = Self.newID()

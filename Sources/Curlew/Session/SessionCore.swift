@@ -55,6 +55,13 @@ final class SessionCore: Sendable {
         self.interceptors = interceptors
         self.downloads = downloads
         (self.cookies, self.hsts, self.cache) = (cookies, hsts, cache)
+        do throws(NetworkError) {
+            try configuration.validate()
+            try configuration.checkFiles(cookies: cookies?.file, hsts: hsts?.file, cache: cache)
+            refusal = SessionCore.refusal(of: CurlVersion.current)
+        } catch {
+            refusal = error
+        }
         self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.taskClock)
         let storing = cookies.map { CookieInterceptor(jar: $0, fields: configuration.fields) }
         // The order is the nesting.
@@ -62,7 +69,8 @@ final class SessionCore: Sendable {
             self.retry, RedirectInterceptor(policy: configuration.redirects, hsts: hsts),
         ]
         if let hsts { links.append(HSTSInterceptor(store: hsts, trust: trust, isInnermost: false)) }
-        if let cache {
+        // A session that refuses every request must not answer any from the cache.
+        if let cache, refusal == nil {
             let settings = CacheInterceptor.Settings(configuration, codings, cookies: storing, interceptors)
             links.append(CacheInterceptor(cache: cache, settings: settings))
         }
@@ -99,13 +107,6 @@ final class SessionCore: Sendable {
         eventStreamLimits = SharedLimits(limits)
         setsHeadTimeout = configuration.timeouts.sets(.responseHead)
         relay.attach(share)
-        do throws(NetworkError) {
-            try configuration.validate()
-            try configuration.checkFiles(cookies: cookies?.file, hsts: hsts?.file, cache: cache)
-            refusal = SessionCore.refusal(of: CurlVersion.current)
-        } catch {
-            refusal = error
-        }
     }
 
     deinit { relay.close() }
