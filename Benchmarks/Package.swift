@@ -12,13 +12,15 @@ let strict: [SwiftSetting] =
 
 let curlew = Target.Dependency.product(name: "Curlew", package: "curlew")
 
+let curlewCache = Target.Dependency.product(name: "CurlewCache", package: "curlew")
+
 let package = Package(
     name: "benchmarks",
     dependencies: [.package(name: "curlew", path: "..")],
     targets: [
         .target(name: "Measuring", swiftSettings: strict),
         .executableTarget(
-            name: "curlew-bench", dependencies: ["Measuring", curlew], path: "Sources/CurlewBench",
+            name: "curlew-bench", dependencies: ["Measuring", curlew, curlewCache], path: "Sources/CurlewBench",
             swiftSettings: strict),
         // A separate target, so that Curlew's process does not load Foundation.
         .executableTarget(

@@ -4,6 +4,8 @@
 // The benchmark client that uses Curlew through its public API.
 
 import Curlew
+import CurlewCache
+import FoundationEssentials
 import Measuring
 
 @main
@@ -12,7 +14,7 @@ struct CurlewBench {
         raiseFileLimit()
         let job = Job(Array(CommandLine.arguments.dropFirst()))
         runBlocking {
-            let sessions = try (0..<job.sessions).map { _ in try makeSession(job) }
+            let sessions = try await makeSessions(job)
             for session in sessions { try fillJar(session, job) }
             let meter = Meter()
             let outcome = try await run(job, sessions)
@@ -20,7 +22,17 @@ struct CurlewBench {
         }
     }
 
-    static func makeSession(_ job: Job) throws -> Session {
+    static func makeSessions(_ job: Job) async throws -> [Session] {
+        let cache: HTTPCache? =
+            switch job.cache {
+            case nil: nil
+            case "memory"?: HTTPCache(store: HTTPCache.MemoryStore(limit: .mebibytes(64)))
+            case let path?: try await .disk(path, limit: .gibibytes(8))
+            }
+        return try (0..<job.sessions).map { _ in try makeSession(job, cache) }
+    }
+
+    static func makeSession(_ job: Job, _ cache: HTTPCache?) throws -> Session {
         let configuration = Session.Configuration {
             $0.limits.connectionsPerHost = max(64, job.connections)
             $0.limits.connections = max(512, job.connections)
@@ -28,9 +40,10 @@ struct CurlewBench {
             $0.limits.responseBody = .mebibytes(256)
             $0.http.version = job.isHTTP2 ? .automatic : .http1Only
             if job.retries { $0.retry = .standard }
+            $0.cachePolicy = job.reloads ? .reload : .preferCache
         }
-        guard let authority = job.authority else { return Session(configuration) }
-        return try Session(configuration, trust: CustomRoots(pem: text(of: authority)))
+        guard let authority = job.authority else { return Session(configuration, cache: cache) }
+        return try Session(configuration, trust: CustomRoots(pem: text(of: authority)), cache: cache)
     }
 
     /// Gives the session's jar cookies for the server, or for another host.
@@ -75,7 +88,9 @@ struct CurlewBench {
         for _ in 0..<count {
             let began = now()
             let bytes =
-                if let orders {
+                if let path = job.reads {
+                    try read(path, job)
+                } else if let orders {
                     try await orders.decoded(request)
                 } else if let form = job.form {
                     try await send(form, job, session)
@@ -105,6 +120,14 @@ struct CurlewBench {
     static func collect(_ request: Request, _ job: Job, _ session: Session) async throws -> Int {
         let (data, head) = try await session.data(for: request)
         job.verify(status: head.status.code, bytes: data.count)
+        return data.count
+    }
+
+    /// Reads a file in one piece.
+    @inline(never)
+    static func read(_ path: String, _ job: Job) throws -> Int {
+        let data = try Data(contentsOf: URL(filePath: path))
+        job.verify(status: 200, bytes: data.count)
         return data.count
     }
 

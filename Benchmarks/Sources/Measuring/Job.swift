@@ -43,6 +43,12 @@ public final class Job: Sendable {
     public let otherCookies: Int
     /// The number of cookies in a field that the client sets by itself.
     public let givenCookies: Int
+    /// The cache of the client: "memory", or the path of a directory; nil for a client without a cache.
+    public let cache: String?
+    /// Whether each response is stored again instead of being read from the cache.
+    public let reloads: Bool
+    /// The file that the client reads instead of sending requests; nil for a client that sends requests.
+    public let reads: String?
     /// Whether the client decodes the response as JSON.
     public let isDecoded: Bool
     /// Whether an API client does the work instead of a session, if the library has API clients.
@@ -82,6 +88,9 @@ public final class Job: Sendable {
         cookies = number("cookies") ?? 0
         otherCookies = number("other") ?? 0
         givenCookies = number("given") ?? 0
+        cache = values["cache"]
+        reloads = number("reload") == 1
+        reads = values["reads"]
         isDecoded = number("json") == 1
         hasClient = number("client") == 1
         usesFoundation = number("foundation") == 1

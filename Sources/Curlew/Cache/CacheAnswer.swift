@@ -37,12 +37,26 @@ struct CacheAnswer: Sendable, Hashable {
         if let tags = request.fields[.ifNoneMatch] {
             if tags.trimmingSpace == "*" { return true }
             guard let stored = entry.fields[.etag] else { return false }
-            return tags.split(separator: ",").contains { CacheRules.opaque(String($0)) == CacheRules.opaque(stored) }
+            return Self.tags(in: tags).contains(CacheRules.opaque(stored))
         }
-        guard let text = request.fields[.ifModifiedSince], let since = HTTPDate(text),
-            let changed = entry.fields[.lastModified].flatMap({ HTTPDate($0) })
-        else { return false }
-        return changed.seconds <= since.seconds
+        guard let text = request.fields[.ifModifiedSince], let since = HTTPDate(anyCase: text) else { return false }
+        let changed = entry.fields[.lastModified].flatMap { HTTPDate(anyCase: $0) }.map { Double($0.seconds) }
+        return changed ?? CacheRules.date(of: entry) <= Double(since.seconds)
+    }
+
+    /// Returns the opaque tags of a list (RFC 9110 §8.8.3), in which a tag may contain commas.
+    private static func tags(in list: String) -> [[UInt8]] {
+        var (tags, tag, isQuoted) = ([[UInt8]](), [UInt8](), false)
+        for byte in list.utf8 {
+            let isQuote = byte == UInt8(ascii: "\"")
+            if isQuote || isQuoted { tag.append(byte) }
+            if isQuote { isQuoted.toggle() }
+            if isQuote, !isQuoted {
+                tags.append(tag)
+                tag = []
+            }
+        }
+        return tags
     }
 
     /// Whether `If-Range` allows a part (RFC 9110 §13.1.5).

@@ -10,7 +10,7 @@
 /// ```
 ///
 /// Times have whole seconds. The parser accepts everything: it ignores members that are not directives, uses the first
-/// of repeated directives, and reads an invalid time as zero, which makes a response stale (RFC 9111 §4.2.1).
+/// of repeated directives (for field names, all of them), and reads an invalid time as zero, which makes a response stale (RFC 9111 §4.2.1).
 public struct CacheControl: Sendable, Hashable {
     /// `max-age`: how long a response is fresh, or the maximum age that a request accepts (RFC 9111 §5.2.1.1, §5.2.2.1).
     public var maxAge: Duration?
@@ -65,11 +65,37 @@ public struct CacheControl: Sendable, Hashable {
     /// Parses the value of a field, or of several fields joined by commas.
     public init(_ text: String) {
         var seen: [String] = []
-        for member in DirectiveMember.all(in: text) where !seen.contains(member.name) {
-            seen.append(member.name)
-            add(member)
+        for member in DirectiveMember.all(in: text) {
+            switch member.name {
+            // Each of several lists of field names counts.
+            case "no-cache": member.add(to: &noCacheFields, or: &noCache)
+            case "private": member.add(to: &privateFields, or: &isPrivate)
+            case _ where seen.contains(member.name): break
+            default:
+                seen.append(member.name)
+                add(member)
+            }
         }
     }
+
+    /// Reads the members of a targeted field (RFC 9213 §2.1): a member with a value of a wrong type is ignored.
+    init(targeted members: [String: StructuredField.Member]) {
+        for (name, member) in members {
+            switch member.bare {
+            case .integer(let number)? where number >= 0:
+                if Self.timed.contains(name) { add(DirectiveMember(name, "\(number)")) }
+            case .boolean(true)? where name == "no-cache": noCache = true
+            case .boolean(true)? where name == "private": isPrivate = true
+            case .boolean(true)?: if !Self.timed.contains(name) { add(DirectiveMember(name, nil)) }
+            case .string(let text)? where name == "no-cache": noCacheFields = HeaderFields.names(in: text)
+            case .string(let text)? where name == "private": privateFields = HeaderFields.names(in: text)
+            default: break
+            }
+        }
+    }
+
+    /// The directives of responses whose value is a time.
+    private static let timed: Set<String> = ["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"]
 
     private mutating func add(_ member: DirectiveMember) {
         switch member.name {
@@ -79,8 +105,6 @@ public struct CacheControl: Sendable, Hashable {
         case "min-fresh": minFresh = member.validSeconds ?? Self.unlimited
         case "stale-while-revalidate": staleWhileRevalidate = member.seconds
         case "stale-if-error": staleIfError = member.seconds
-        case "no-cache": (noCache, noCacheFields) = member.fields
-        case "private": (isPrivate, privateFields) = member.fields
         case "no-store": noStore = true
         case "only-if-cached": onlyIfCached = true
         case "no-transform": noTransform = true
@@ -151,10 +175,17 @@ private struct DirectiveMember {
         return min(.seconds(number), CacheControl.unlimited)
     }
 
-    /// The value as a list of field names, and whether there is none, so that the directive is about the whole response.
-    var fields: (isWhole: Bool, names: [HeaderName]) {
-        let names = (value ?? "").split { $0 == "," || $0 == " " || $0 == "\t" }.map { HeaderName(String($0)) }
-        return (names.isEmpty, names)
+    /// Adds the field names of the value to a list; without names, the directive is about the whole response.
+    func add(to fields: inout [HeaderName], or isWhole: inout Bool) {
+        let names = HeaderFields.names(in: value ?? "")
+        fields += names.filter { !fields.contains($0) }
+        if names.isEmpty { isWhole = true }
+    }
+
+    init(_ name: String, _ value: String?) {
+        self.name = name
+        self.value = value
+        text = name
     }
 
     /// Returns the members of a list; a member without a token as its name is skipped.

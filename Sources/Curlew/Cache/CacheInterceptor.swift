@@ -220,7 +220,8 @@ private struct CacheExchange {
         if response.head.status == .notModified {
             await response.discard()
             guard CacheRules.confirms(response.head, entry) else { return try await forwardedAgain(report, without: entry) }
-            let updated = rules.updated(entry, by: response.head, requestedAt: requestedAt, receivedAt: cache.time)
+            let updated = rules.updated(
+                entry, by: response.head, to: lookUp.sent(response.request), requestedAt: requestedAt, receivedAt: cache.time)
             _ = await cache.attempt { try await cache.store.update(updated) }
             var report = report
             report.forwardedStatus = .notModified
@@ -264,7 +265,8 @@ private struct CacheExchange {
         let response = try await next(partial)
         switch response.head.status {
         case .partialContent:
-            guard let whole = rules.combined(entry, with: response.head, requestedAt: requestedAt, receivedAt: cache.time)
+            guard let whole = rules.combined(
+                entry, with: response.head, to: lookUp.sent(response.request), requestedAt: requestedAt, receivedAt: cache.time)
             else {
                 await response.discard()
                 return try await forwardedAgain(report, without: entry)
@@ -398,7 +400,8 @@ private struct CacheExchange {
                 await cache.remove([entry])
                 continue
             }
-            let updated = rules.updated(entry, by: head, requestedAt: requestedAt, receivedAt: receivedAt)
+            let updated = rules.updated(
+                entry, by: head, to: lookUp, requestedAt: requestedAt, receivedAt: receivedAt)
             _ = await cache.attempt { try await cache.store.update(updated) }
         }
     }
@@ -409,9 +412,17 @@ private struct CacheExchange {
     private func changing() async throws -> IncomingResponse {
         if lookUp.isOffline { return unavailable(.init(.method, reason: .onlyIfCached)) }
         let response = try await next(request)
-        for selection in CacheRules.invalidated(by: response.head, to: lookUp) {
-            let removed = await cache.attempt { try await cache.removeAll(of: selection) } ?? 0
-            cache.record { $0.invalidations += removed }
+        for invalidation in CacheRules.invalidated(by: response.head, to: lookUp) {
+            let removed: Int
+            do throws(NetworkError) {
+                switch invalidation {
+                case .url(let url): removed = try await cache.remove(url: url)
+                case .group(let group, let origin): removed = try await cache.remove(group: group, of: origin)
+                }
+                cache.record { $0.invalidations += removed }
+            } catch {
+                cache.count(\.failures)
+            }
         }
         return reported(response, .init(.method))
     }
@@ -438,6 +449,8 @@ extension Interception.Context {
         guard cache.beginRefresh(key) else { return }
         var request = request
         request.options.cache = .revalidate
+        // The stored response is the whole one.
+        for name in [HeaderName.range] + CacheRequest.preconditions { request.fields.remove(name) }
         // The others have changed the request already.
         request.interceptors = request.interceptors.filter { $0.scope == .attempt }
         let session = run.session

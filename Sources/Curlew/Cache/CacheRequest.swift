@@ -50,9 +50,25 @@ struct CacheRequest: Sendable {
     /// The value of a sensitive field is replaced by its SHA-256.
     func normalizedValue(_ name: HeaderName) -> String? {
         guard let value = fields[name] ?? defaults[name] else { return nil }
-        let members = value.split(separator: ",", omittingEmptySubsequences: false).map { String($0).trimmingSpace }
-        let text = members.joined(separator: ",")
+        let text = Self.withoutOptionalSpace(value)
         return name.isHidden ? CacheKey.digest(text) : text
+    }
+
+    /// Returns a list without white space around its commas, except in quoted strings.
+    private static func withoutOptionalSpace(_ list: String) -> String {
+        var (result, pending, isQuoted, isEscaped) = ([UInt8](), [UInt8](), false, false)
+        for byte in list.utf8 {
+            if !isQuoted, byte.isLinearSpace {
+                if result.last != UInt8(ascii: ","), !result.isEmpty { pending.append(byte) }
+                continue
+            }
+            if isQuoted || byte != UInt8(ascii: ",") { result += pending }
+            pending = []
+            result.append(byte)
+            if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
+            isEscaped = isQuoted && !isEscaped && byte == UInt8(ascii: "\\")
+        }
+        return String(decoding: result, as: UTF8.self)
     }
 
     /// The request's preconditions (RFC 9110 §13.1), with which it asks the server itself.
@@ -60,8 +76,8 @@ struct CacheRequest: Sendable {
         .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince, .ifRange,
     ]
 
-    /// Whether the request has a precondition.
-    var isConditional: Bool { fields.contains { Self.preconditions.contains($0.name) } }
+    /// Whether the request has a precondition or a range of its own.
+    var asksItself: Bool { fields.contains { $0.name == .range || Self.preconditions.contains($0.name) } }
 
     /// Whether the request may be answered from a cache only.
     var isOffline: Bool { policy == .onlyIfCached || directives.onlyIfCached }
@@ -74,6 +90,15 @@ extension HeaderFields {
     /// The names in the `Vary` field; contains "*" if no other request can match (RFC 9110 §12.5.5).
     var varyingNames: [HeaderName] {
         guard let text = self[.vary] else { return [] }
-        return text.split { $0 == "," || $0 == " " || $0 == "\t" }.map { HeaderName(String($0)) }
+        return Self.names(in: text)
+    }
+
+    /// Returns the names in a list, each of them once.
+    static func names(in list: String) -> [HeaderName] {
+        var names: [HeaderName] = []
+        for name in list.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map({ HeaderName(String($0)) }) {
+            if !names.contains(name) { names.append(name) }
+        }
+        return names
     }
 }

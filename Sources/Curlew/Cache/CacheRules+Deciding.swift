@@ -24,28 +24,32 @@ extension CacheRules {
     ///
     /// - Parameter entries: The entries with the key of the request.
     func decide(_ request: CacheRequest, _ entries: [HTTPCache.Entry], at now: Date) -> CacheDecision {
+        let decision = wanted(request, entries, at: now)
+        guard request.isOffline else { return decision }
+        switch decision {
+        case .serve, .unavailable: return decision
+        case .refresh(let entry, let report): return .serve(entry, report)
+        case .validate, .complete, .forward: return .unavailable(.init(.miss, reason: .onlyIfCached))
+        }
+    }
+
+    /// Returns what to do with a request that may be sent.
+    private func wanted(_ request: CacheRequest, _ entries: [HTTPCache.Entry], at now: Date) -> CacheDecision {
         guard request.method == .get || request.method == .head else { return .forward(.init(.method)) }
         if request.policy == .reload || request.policy == .reloadFromOrigin { return .forward(.init(.request)) }
         if request.directives.noStore { return .forward(.init(.request, reason: .requestNoStore)) }
         let candidates = entries.filter { matches($0, request) }
         let usable = candidates.filter { !request.decodes || !$0.fields.contains(.contentEncoding) }
         guard let entry = Self.latest(of: usable) else {
-            if request.isOffline { return .unavailable(.init(.miss, reason: .onlyIfCached)) }
             if !candidates.isEmpty { return .forward(.init(.miss, reason: .encoding)) }
             return .forward(.init(entries.isEmpty ? .uriMiss : .varyMiss))
         }
-        var decision = decide(request, entry, at: now)
+        let decision = decide(request, entry, at: now)
+        switch decision {
         // The request asks the server itself, and its response is about that.
-        switch decision {
-        case .validate(_, let report), .complete(_, let report):
-            if request.isConditional || request.fields.contains(.range) { decision = .forward(report) }
-        case .serve, .refresh, .forward, .unavailable: break
-        }
-        guard request.isOffline else { return decision }
-        switch decision {
-        case .serve, .unavailable: return decision
-        case .refresh(let entry, let report): return .serve(entry, report)
-        case .validate, .complete, .forward: return .unavailable(.init(.miss, reason: .onlyIfCached))
+        case .validate(_, let report) where request.asksItself, .complete(_, let report) where request.asksItself:
+            return .forward(report)
+        default: return decision
         }
     }
 
@@ -81,7 +85,10 @@ extension CacheRules {
     func matches(_ entry: HTTPCache.Entry, _ request: CacheRequest) -> Bool {
         if let credentials = entry.credentials, credentials != request.credentials { return false }
         return entry.fields.varyingNames.allSatisfy { name in
-            name != "*" && entry.requestFields[name] == request.normalizedValue(name)
+            guard name != "*" else { return false }
+            // Bytes are compared: for Swift, strings of different bytes can be equal.
+            let (stored, value) = (entry.requestFields[name], request.normalizedValue(name))
+            return stored.map { Array($0.utf8) } == value.map { Array($0.utf8) }
         }
     }
 

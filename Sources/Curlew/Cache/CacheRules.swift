@@ -28,7 +28,7 @@ struct CacheRules: Sendable {
             guard let text = fields[name], let members = StructuredField.dictionary(text), !members.isEmpty else {
                 continue
             }
-            return Directives(values: CacheControl(text), isTargeted: true)
+            return Directives(values: CacheControl(targeted: members), isTargeted: true)
         }
         return Directives(values: fields[.cacheControl].map { CacheControl($0) } ?? CacheControl())
     }
@@ -59,7 +59,8 @@ struct CacheRules: Sendable {
     /// (RFC 9111 §3).
     func refusal(of head: ResponseHead, to request: CacheRequest, _ credentials: Credentials) -> HTTPCache.Report.Reason? {
         let (fields, status) = (head.fields, head.status)
-        let directives = directives(of: fields).values
+        let applying = directives(of: fields)
+        let directives = applying.values
         if request.directives.noStore { return .requestNoStore }
         let understands = Self.understands(status)
         // With must-understand, no-store counts only for caches that do not understand the status (RFC 9111 §5.2.2.3).
@@ -71,7 +72,7 @@ struct CacheRules: Sendable {
         if head.mediaType?.essence == "text/event-stream" { return .eventStream }
         let isExplicit =
             directives.isPublic || directives.maxAge != nil || !isShared && directives.isPrivate
-            || isShared && directives.sharedMaxAge != nil || fields.contains(.expires)
+            || isShared && directives.sharedMaxAge != nil || !applying.isTargeted && fields.contains(.expires)
         return isExplicit || Self.heuristicallyCacheable.contains(status) ? nil : .status
     }
 
@@ -98,7 +99,9 @@ struct CacheRules: Sendable {
         let directives = directives(of: fields).values
         var left = Set(Self.connectionFields + [.setCookie] + directives.noCacheFields)
         if isShared { left.formUnion(directives.privateFields) }
-        left.formUnion(Self.names(fields[.connection]))
+        left.formUnion(HeaderFields.names(in: fields[.connection] ?? ""))
+        // Without `Vary`, the response would answer every request.
+        left.remove(.vary)
         return HeaderFields(fields.filter { !left.contains($0.name) })
     }
 
@@ -107,10 +110,6 @@ struct CacheRules: Sendable {
         .connection, "Keep-Alive", "Proxy-Connection", .transferEncoding, .upgrade, "TE", .trailer,
         .proxyAuthenticate, .proxyAuthorization, "Proxy-Authentication-Info",
     ]
-
-    private static func names(_ list: String?) -> [HeaderName] {
-        (list ?? "").split { $0 == "," || $0 == " " || $0 == "\t" }.map { HeaderName(String($0)) }
-    }
 
     /// Returns the fields of the request that a response depends on (RFC 9111 §4.1).
     static func requestFields(of request: CacheRequest, for fields: HeaderFields) -> HeaderFields {
@@ -155,11 +154,11 @@ struct CacheRules: Sendable {
         let date = Self.date(of: entry)
         if !directives.isTargeted, let text = entry.fields.values(for: .expires).first {
             // An invalid date is in the past (RFC 9111 §5.3).
-            let expiry = HTTPDate(text).map { Double($0.seconds) } ?? -.infinity
+            let expiry = HTTPDate(anyCase: text).map { Double($0.seconds) } ?? -.infinity
             return Freshness(lifetime: max(expiry - date, 0), age: 0)
         }
         guard Self.heuristicallyCacheable.contains(entry.status) || directives.values.isPublic,
-            let changed = entry.fields[.lastModified].flatMap({ HTTPDate($0) })
+            let changed = entry.fields[.lastModified].flatMap({ HTTPDate(anyCase: $0) })
         else { return Freshness(lifetime: 0, age: 0) }
         let tenth = (date - Double(changed.seconds)) / 10
         return Freshness(lifetime: min(max(tenth, 0), Self.longestHeuristic), age: 0, isHeuristic: true)
@@ -168,7 +167,7 @@ struct CacheRules: Sendable {
     /// The time at which the origin generated a response; the time of its arrival without a valid `Date`
     /// (RFC 9110 §6.6.1).
     static func date(of entry: HTTPCache.Entry) -> Double {
-        entry.fields.values(for: .date).first.flatMap { HTTPDate($0) }.map { Double($0.seconds) }
+        entry.fields.values(for: .date).first.flatMap { HTTPDate(anyCase: $0) }.map { Double($0.seconds) }
             ?? entry.receivedAt.timeIntervalSince1970.rounded(.down)
     }
 

@@ -13,7 +13,8 @@ extension HTTPCache {
     /// - Throws: `NetworkError` of kind `.cacheFailed` when the store fails.
     public func entries(for url: String) async throws(NetworkError) -> [Entry] {
         guard let target = try? RequestTarget(url) else { return [] }
-        return try await entries(.key(CacheKey.url(of: target)))
+        let text = CacheKey.url(of: target)
+        return try await entries(.key(text)) + entries(.key(CacheKey.ofSearch(text))).filter { $0.url == text }
     }
 
     /// Removes the stored responses of a URL.
@@ -24,9 +25,7 @@ extension HTTPCache {
     @discardableResult
     public func remove(url: String) async throws(NetworkError) -> Int {
         guard let target = try? RequestTarget(url) else { return 0 }
-        let text = CacheKey.url(of: target)
-        let removed = try await remove(.key(text)) { _ in true }
-        return try await removed + remove(.key(CacheKey.ofSearch(text))) { $0.url == text }
+        return try await remove(entries(for: CacheKey.url(of: target)).map(\.id))
     }
 
     /// Removes the stored responses with a tag, which the `willStore` closure has set.
@@ -72,7 +71,10 @@ extension HTTPCache {
     private func remove(
         _ selection: Selection, where condition: (Entry) -> Bool
     ) async throws(NetworkError) -> Int {
-        let ids = try await entries(selection).filter(condition).map(\.id)
+        try await remove(entries(selection).filter(condition).map(\.id))
+    }
+
+    private func remove(_ ids: [Entry.ID]) async throws(NetworkError) -> Int {
         do { return ids.isEmpty ? 0 : try await store.remove(ids) } catch { throw Self.failure(error) }
     }
 

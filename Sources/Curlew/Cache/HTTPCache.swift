@@ -122,12 +122,6 @@ public final class HTTPCache: Sendable {
         return await attempt { try await store.remove(entries.map(\.id)) } ?? 0
     }
 
-    /// Removes the entries of a selection; returns their number.
-    func removeAll(of selection: Selection) async throws -> Int {
-        let ids = try await store.entries(selection).map(\.id)
-        return ids.isEmpty ? 0 : try await store.remove(ids)
-    }
-
     /// The maximum size of a stored body in bytes.
     var maximumBodySize: Int64 {
         options.maximumBodySize.map { min($0.bytes, store.maximumBodySize) } ?? store.maximumBodySize

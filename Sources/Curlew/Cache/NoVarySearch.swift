@@ -5,8 +5,8 @@
 /// (draft-ietf-httpbis-no-vary-search).
 struct NoVarySearch: Hashable, Sendable {
     private enum Parameters: Hashable, Sendable {
-        case all(except: Set<String>)
-        case named(Set<String>)
+        case all(except: Set<[UInt8]>)
+        case named(Set<[UInt8]>)
     }
 
     private let ignored: Parameters
@@ -18,12 +18,13 @@ struct NoVarySearch: Hashable, Sendable {
         guard let text = fields["No-Vary-Search"], let members = StructuredField.dictionary(text) else { return nil }
         var ignored = Parameters.named([])
         switch members["params"] {
-        case nil, .item(.init(value: .boolean(false)))?: break
-        case .item(.init(value: .boolean(true)))?: ignored = .all(except: [])
+        case nil: break
         case .list(let items, _)?:
             guard let names = Self.names(items) else { return nil }
             ignored = .named(names)
-        default: return nil
+        case .item(let item)?:
+            guard case .boolean(let ignoresAll) = item.value else { return nil }
+            if ignoresAll { ignored = .all(except: []) }
         }
         if let except = members["except"] {
             // Exceptions are valid only if all other parameters are ignored.
@@ -39,8 +40,8 @@ struct NoVarySearch: Hashable, Sendable {
         if ignored == .named([]), !ignoresOrder { return nil }
     }
 
-    private static func names(_ items: [StructuredField.Item]) -> Set<String>? {
-        var names: Set<String> = []
+    private static func names(_ items: [StructuredField.Item]) -> Set<[UInt8]>? {
+        var names: Set<[UInt8]> = []
         for item in items {
             guard case .string(let name) = item.value else { return nil }
             names.insert(decoded(name[...]))
@@ -54,17 +55,20 @@ struct NoVarySearch: Hashable, Sendable {
     }
 
     private struct Parameter: Hashable, Comparable {
-        let name: String
-        let value: String
+        // Bytes are compared: for Swift, strings of different bytes can be equal.
+        let name: [UInt8]
+        let value: [UInt8]
 
-        static func < (first: Parameter, second: Parameter) -> Bool { first.name < second.name }
+        static func < (first: Parameter, second: Parameter) -> Bool {
+            first.name.lexicographicallyPrecedes(second.name)
+        }
     }
 
     /// Returns the parameters of a URL that count.
     private func significant(_ url: String) -> [Parameter] {
         let parameters = URLReference.query(of: url).split(separator: "&").map { pair in
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return Parameter(name: Self.decoded(parts[0]), value: parts.count == 2 ? Self.decoded(parts[1]) : "")
+            return Parameter(name: Self.decoded(parts[0]), value: parts.count == 2 ? Self.decoded(parts[1]) : [])
         }.filter { parameter in
             switch ignored {
             case .all(let except): except.contains(parameter.name)
@@ -76,7 +80,7 @@ struct NoVarySearch: Hashable, Sendable {
     }
 
     /// Decodes a name or a value of `application/x-www-form-urlencoded`.
-    private static func decoded(_ text: Substring) -> String {
+    private static func decoded(_ text: Substring) -> [UInt8] {
         var (bytes, rest) = ([UInt8](), text.utf8[...])
         while let byte = rest.popFirst() {
             let digits = rest.prefix(2)
@@ -89,6 +93,6 @@ struct NoVarySearch: Hashable, Sendable {
                 bytes.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
             }
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
     }
 }

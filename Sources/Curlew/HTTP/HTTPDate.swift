@@ -29,6 +29,25 @@ package struct HTTPDate: Hashable, Sendable {
         }
     }
 
+    /// Parses a date regardless of the case of its letters, as caches do (RFC 9111 §4.2).
+    init?(anyCase text: String, now: HTTPDate = HTTPDate(Date())) {
+        if let date = HTTPDate(text, now: now) {
+            self = date
+            return
+        }
+        var isInWord = false
+        let letters = text.utf8.map { byte in
+            let lower = byte.asciiLowercased
+            let isLetter = ByteSet.lowerCaseLetters.contains(lower)
+            defer { isInWord = isLetter }
+            return isLetter && !isInWord ? lower & 0xDF : lower
+        }
+        let capitalized = String(decoding: letters, as: UTF8.self)
+        let normal = capitalized.hasSuffix(" Gmt") ? capitalized.dropLast(3) + "GMT" : capitalized
+        guard let date = HTTPDate(String(normal), now: now) else { return nil }
+        self = date
+    }
+
     /// Parses a date such as “Sun, 06 Nov 1994 08:49:37 GMT”.
     private init?(fixed words: [some StringProtocol]) {
         guard words[5] == "GMT", HTTPDate.isDayName(words[0].dropLast()), words[1].utf8.count == 2,

@@ -65,9 +65,9 @@ struct CacheCase: Sendable, CustomTestStringConvertible {
 
     init(
         _ name: String, shared: Bool = false, targeted: [HeaderName] = [], first: HeaderFields = [:],
-        _ status: Status = 200, _ response: HeaderFields, credentials: CacheRules.Credentials = .none,
+        status: Status = 200, _ response: HeaderFields, credentials: CacheRules.Credentials = .none,
         part: (size: Int64, of: Int64)? = nil, age: Double = 0, delay: Double = 0, method: Curlew.Method = .get,
-        _ request: HeaderFields = [:], policy: Request.CachePolicy = .standard, with: String? = nil, _ result: Result
+        request: HeaderFields = [:], policy: Request.CachePolicy = .standard, with: String? = nil, _ result: Result
     ) {
         self.name = name
         isShared = shared
@@ -90,7 +90,8 @@ struct CacheCase: Sendable, CustomTestStringConvertible {
         var entry = HTTPCache.Entry(
             key: Self.url, url: Self.url, head: head, fields: fields,
             requestFields: CacheRules.requestFields(of: asked, for: fields),
-            credentials: rules.requiredCredentials(credentials, fields), requestedAt: received.addingTimeInterval(-delay),
+            credentials: rules.requiredCredentials(credentials, fields),
+            requestedAt: received.addingTimeInterval(-delay),
             receivedAt: received)
         if let part { (entry.size, entry.completeSize) = (part.size, part.of) }
         let later = CacheRequest(method, Self.url, fields: request, policy: policy, credentials: with)

@@ -13,14 +13,18 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct CacheTransferTests {
     /// A server that numbers its responses.
-    private func counting(_ fields: HeaderFields = [:], status: Int = 200) -> @Sendable (RecordedRequest) -> MockResponse {
+    private func counting(_ fields: HeaderFields = [:], status: Int = 200)
+        -> @Sendable (RecordedRequest) -> MockResponse
+    {
         let count = Lock(0)
         return { _ in
             let number = count.withLock { count in
                 count += 1
                 return count
             }
-            return fields.reduce(MockResponse.text("\(number)", status: status)) { $0.field($1.name.rawValue, $1.value) }
+            return fields.reduce(MockResponse.text("\(number)", status: status)) {
+                $0.field($1.name.rawValue, $1.value)
+            }
         }
     }
 
@@ -264,7 +268,8 @@ struct CacheTransferTests {
     }
 
     @Test func acceptEncodingOfTheSessionIsKnownToVary() async throws {
-        let scene = try CacheScene(respond: counting([.cacheControl: "max-age=60", .vary: "Accept-Encoding, User-Agent"]))
+        let scene = try CacheScene(
+            respond: counting([.cacheControl: "max-age=60", .vary: "Accept-Encoding, User-Agent"]))
         try await scene.get()
         #expect(try await scene.get().report == "hit; ttl=60")
         #expect(try await scene.get(options: [.decompression(.off)]).report == "fwd=vary-miss; stored; ttl=60")
