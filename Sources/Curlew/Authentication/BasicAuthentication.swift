@@ -83,6 +83,14 @@ public struct BearerAuthentication: Authenticator {
     }
 }
 
+extension BasicAuthentication: ComparableInterceptor {
+    var comparison: AnyHashable { AnyHashable([user, password, "\(allowsPlainHTTP)"]) }
+}
+
+extension BearerAuthentication: ComparableInterceptor {
+    var comparison: AnyHashable { AnyHashable([credential.fieldValue, "\(allowsPlainHTTP)"]) }
+}
+
 extension Interceptor where Self == BasicAuthentication {
     /// Sends a name and a password with every request, without waiting for a challenge.
     ///

@@ -181,3 +181,9 @@ extension Request {
         return request
     }
 }
+
+extension RefreshingAuthentication: ComparableInterceptor {
+    var comparison: AnyHashable {
+        AnyHashable([AnyHashable(ObjectIdentifier(source)), AnyHashable(refusals), AnyHashable(allowsPlainHTTP)])
+    }
+}

@@ -159,6 +159,14 @@ extension Interception {
             return isInTime
         }
 
+        /// Whether the transfer can use the collected body of another transfer.
+        var canShare: Bool { !run.isStreamed && run.download == nil && !run.isFirstAttemptSent }
+
+        /// Returns a new transfer of a request that has passed the interceptors of the transfer.
+        func sharedRun(of request: Request) -> TransferRun {
+            TransferRun(request, by: run.session.sharedChain(for: request), on: run.session)
+        }
+
         /// Whether the session has closed and no transfer may continue.
         var isClosed: Bool { run.session.closed.count > 0 }
 

@@ -17,6 +17,7 @@ struct OptionValues: Hashable, Codable, Sendable {
     var isAnonymous: Bool?
     var cookies: Request.CookieUse?
     var cache: Request.CachePolicy?
+    var coalesces: Bool?
 
     /// Returns these values, overridden by those that `other` sets.
     func merging(_ other: OptionValues) -> OptionValues {
@@ -28,7 +29,8 @@ struct OptionValues: Hashable, Codable, Sendable {
             statuses: other.statuses ?? statuses, accepting: other.accepting ?? accepting,
             bandwidth: bandwidth?.merging(other.bandwidth) ?? other.bandwidth, retry: other.retry ?? retry,
             isAnonymous: other.isAnonymous ?? isAnonymous,
-            cookies: other.cookies ?? cookies, cache: other.cache ?? cache)
+            cookies: other.cookies ?? cookies, cache: other.cache ?? cache,
+            coalesces: other.coalesces ?? coalesces)
     }
 }
 
@@ -94,6 +96,9 @@ extension Request.Options: ExpressibleByArrayLiteral {
 
     /// Sets how the session's cache is used.
     public static func cache(_ policy: Request.CachePolicy) -> Self { made { $0.cache = policy } }
+
+    /// Lets the request share the transfer of equal requests that run at the same time.
+    public static var coalescing: Self { made { $0.coalesces = true } }
 
     private static func made(_ change: (inout Self) -> Void) -> Self {
         var options = Self()

@@ -115,6 +115,11 @@ extension Request {
             get { box?.values.cache }
             set { values.cache = newValue }
         }
+        /// Whether the request shares the transfer of equal requests; nil for the session's setting.
+        public var coalesces: Bool? {
+            get { box?.values.coalesces }
+            set { values.coalesces = newValue }
+        }
 
         /// Creates options with every member unset.
         public init() {}

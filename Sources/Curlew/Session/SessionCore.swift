@@ -21,6 +21,10 @@ final class SessionCore: Sendable {
     /// The chain of the built-in interceptors, and the chain of requests without interceptors of their own.
     private let builtIns: Chain
     private let defaultChain: Chain
+    /// The interceptor that lets equal requests share a transfer.
+    let coalescing: CoalescingInterceptor
+    /// The chain of the built-in interceptors for a transfer that several requests share.
+    private let sharedBuiltIns: Chain
     /// The interceptor that retries requests; it holds the retry budgets of all origins.
     let retry: RetryInterceptor
     /// Sent when the session has closed and no transfer may continue.
@@ -77,7 +81,9 @@ final class SessionCore: Sendable {
         links += builtIns
         if let hsts { links.append(HSTSInterceptor(store: hsts, trust: trust, isInnermost: true)) }
         if let storing { links.append(storing) }
-        self.builtIns = Chain(links)
+        sharedBuiltIns = Chain(links)
+        coalescing = CoalescingInterceptor(isOn: configuration.coalescesRequests)
+        self.builtIns = Chain([coalescing] + links)
         defaultChain = interceptors.isEmpty ? self.builtIns : Chain(interceptors, around: self.builtIns)
         let relay = SessionRelay(EndRecorder(observers))
         self.relay = relay
@@ -309,6 +315,12 @@ extension SessionCore {
     func chain(for request: Request) -> Chain {
         if request.interceptors.isEmpty { return defaultChain }
         return Chain(request.interceptors + interceptors, around: builtIns)
+    }
+
+    /// Returns the chain of a transfer that several requests share: without interceptors that they have passed already.
+    func sharedChain(for request: Request) -> Chain {
+        let own = (request.interceptors + interceptors).filter { $0.scope == .attempt }
+        return own.isEmpty ? sharedBuiltIns : Chain(own, around: sharedBuiltIns)
     }
 
     private func limits(of request: Request) -> SharedLimits {

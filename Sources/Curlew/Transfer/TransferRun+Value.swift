@@ -79,6 +79,30 @@ extension TransferRun {
         }
     }
 
+    /// The attempt that delivered the response; nil if no attempt did.
+    var finalAttempt: Attempt? {
+        state.withLock { state in
+            switch state.machine.finish {
+            case .attempt(_, nil)?: state.first
+            case .attempt(_, let response?)?, .made(let response)?: response.value.attempt
+            case .failed?, .cancelled?, nil: nil
+            }
+        }
+    }
+
+    /// The request of the response: the last one after redirects.
+    var finalRequest: Request {
+        state.withLock { state in
+            switch state.machine.finish {
+            case .attempt(_, let response?)?, .made(let response)?: response.value.request
+            default: state.first?.request ?? request
+            }
+        }
+    }
+
+    /// Whether a holder has cancelled the transfer, or the last waiting task was cancelled.
+    var isCancelled: Bool { state.withLock { $0.machine.isCancelled } }
+
     /// The error of a transfer that was cancelled before its start, or between two attempts.
     var cancellation: NetworkError { .cancelled(phase, request) }
 

@@ -4,7 +4,7 @@
 extension Session.Configuration: Codable {
     private enum CodingKeys: CodingKey {
         case timeouts, limits, tls, tcp, fields, http, buffers, redirects, retry, isEphemeral
-        case cachePolicy
+        case cachePolicy, coalescesRequests
     }
 
     /// Decodes a configuration; missing groups and missing members take their defaults.
@@ -23,6 +23,7 @@ extension Session.Configuration: Codable {
         retry = try container.decodeIfPresent(RetryPolicy.self, forKey: .retry) ?? retry
         isEphemeral = try container.decodeIfPresent(Bool.self, forKey: .isEphemeral) ?? isEphemeral
         cachePolicy = try container.decodeIfPresent(Request.CachePolicy.self, forKey: .cachePolicy) ?? cachePolicy
+        coalescesRequests = try container.decodeIfPresent(Bool.self, forKey: .coalescesRequests) ?? coalescesRequests
     }
 
     /// Encodes every group, but omits fields whose values are credentials (``HeaderName/isSensitive``).
@@ -42,6 +43,7 @@ extension Session.Configuration: Codable {
         try container.encode(retry, forKey: .retry)
         try container.encode(isEphemeral, forKey: .isEphemeral)
         try container.encode(cachePolicy, forKey: .cachePolicy)
+        try container.encode(coalescesRequests, forKey: .coalescesRequests)
     }
 }
 

@@ -37,6 +37,14 @@ extension Session {
         public var isEphemeral: Bool
         /// How requests use the session's cache, if it has one; by the rules of HTTP unless set.
         public var cachePolicy: Request.CachePolicy
+        /// Whether equal requests that run at the same time share one transfer; false unless set.
+        ///
+        /// Only GET, HEAD, OPTIONS and TRACE requests without a body share a transfer, and only if their bodies are
+        /// collected. They must have the same URL, fields, options, trust evaluator and interceptors of attempts, so
+        /// requests with different credentials never share one. An interceptor of attempts must be `Hashable` or an
+        /// object; Curlew's `.basic`, `.bearer` and `.refreshing` can be compared, too. The transfer ends early only
+        /// when all of its requests were cancelled.
+        public var coalescesRequests: Bool
         /// The policy for retries; unless set, only requests that no server can have processed are retried.
         public var retry: RetryPolicy
 
@@ -53,6 +61,7 @@ extension Session {
             retry = .never
             isEphemeral = false
             cachePolicy = .standard
+            coalescesRequests = false
         }
 
         /// Creates the default configuration, changed by a closure.

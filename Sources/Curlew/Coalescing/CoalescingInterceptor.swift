@@ -1,0 +1,163 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+// Coalescing lets equal requests that run at the same time share one transfer.
+
+internal import CurlewEngine
+internal import CurlewSupport
+internal import FoundationEssentials
+
+/// Lets equal safe requests share one transfer, which ends early only when all of them have left.
+///
+/// It is inside the transfer's own interceptors, so it compares the requests that they have made, and outside of
+/// retries, so that the requests share these too.
+struct CoalescingInterceptor: FoldableInterceptor {
+    /// Whether requests share transfers unless they have an option of their own.
+    let isOn: Bool
+    private let table = CoalescingTable()
+
+    let noticedFields: HeadFields = []
+
+    init(isOn: Bool) { self.isOn = isOn }
+
+    var plainInterest: ChainInterest? { isOn ? nil : ChainInterest() }
+
+    func interest(in request: Request) -> ChainInterest? { mayShare(request) ? nil : ChainInterest() }
+
+    /// The number of requests that wait for a shared transfer.
+    var waiting: Int { table.waiting }
+
+    private func mayShare(_ request: Request) -> Bool {
+        request.options.coalesces ?? isOn && request.method.isSafe && request.body.isNone
+    }
+
+    func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
+    {
+        guard mayShare(request), context.canShare, let key = CoalescingKey(request) else {
+            return try await next(request)
+        }
+        while true {
+            let (shared, isFirst) = table.join(key) { context.sharedRun(of: request) }
+            do throws(NetworkError) {
+                let response = try await shared.run.response()
+                table.leave(key, shared, isOver: true)
+                if !isFirst { shared.run.session.cache?.count(\.collapsed) }
+                return result(response, of: shared.run, isFirst: isFirst)
+            } catch {
+                table.leave(key, shared, isOver: !Task.isCancelled)
+                // The others have left just before this request joined.
+                let wasAbandoned = error.isCancellation && !Task.isCancelled && !context.isClosed
+                guard wasAbandoned, shared.run.isCancelled else { throw error }
+            }
+        }
+    }
+
+    private func result(_ response: Response<Data>, of run: TransferRun, isFirst: Bool) -> IncomingResponse {
+        let body = IncomingBody(response.value, trailers: response.trailers)
+        var head = response.head
+        if !isFirst, var report = head.cache {
+            report.isCollapsed = true
+            head.cache = report
+        }
+        return IncomingResponse(head, body, run.finalRequest, run.finalAttempt)
+    }
+}
+
+/// The parts of a request that equal requests have in common.
+private struct CoalescingKey: Hashable {
+    let method: Method
+    let url: [UInt8]
+    let fields: [[UInt8]]
+    let withheld: [HeaderName]
+    let options: Request.Options
+    let trust: AnyHashable?
+    let interceptors: [AnyHashable]
+
+    /// Nil if an interceptor of the request's attempts cannot be compared.
+    init?(_ request: Request) {
+        method = request.method
+        // Bytes are compared: for Swift, strings of different bytes can be equal.
+        url = Array(request.url.utf8)
+        fields = request.fields.flatMap { [Array($0.name.canonical.utf8), Array($0.value.utf8)] }
+        withheld = request.withheld
+        var options = request.options
+        options.label = nil
+        options.priority = .normal
+        self.options = options
+        trust = request.trust.map { AnyHashable($0) }
+        var identities: [AnyHashable] = []
+        for interceptor in request.interceptors where interceptor.scope == .attempt {
+            guard let identity = interceptor.identity else { return nil }
+            identities.append(identity)
+        }
+        interceptors = identities
+    }
+}
+
+extension Interceptor {
+    /// What equal interceptors have in common; nil if interceptors of the type cannot be compared.
+    fileprivate var identity: AnyHashable? {
+        if let interceptor = self as? any ComparableInterceptor { return interceptor.comparison }
+        if let value = self as? any Hashable { return AnyHashable(value) }
+        return type(of: self) is AnyClass ? AnyHashable(ObjectIdentifier(self as AnyObject)) : nil
+    }
+}
+
+/// An interceptor that is not `Hashable` for its users, but can be compared.
+protocol ComparableInterceptor: Interceptor {
+    /// What equal interceptors have in common.
+    var comparison: AnyHashable { get }
+}
+
+/// The transfers that requests share.
+private final class CoalescingTable: Sendable {
+    /// A transfer, and the number of requests that wait for it.
+    final class Shared: Sendable {
+        let run: TransferRun
+        let waiters = Lock(1)
+
+        init(_ run: TransferRun) { self.run = run }
+    }
+
+    private let table = Lock<[CoalescingKey: Shared]>([:])
+
+    /// Adds a request to the transfer of equal ones; makes the transfer for the first of them.
+    func join(_ key: CoalescingKey, _ make: () -> TransferRun) -> (Shared, isFirst: Bool) {
+        if let shared = joined(key) { return (shared, false) }
+        // The run is made without the lock, and is not started yet.
+        let made = Shared(make())
+        let other = table.withLock { table -> Shared? in
+            if let other = table[key] {
+                other.waiters.withLock { $0 += 1 }
+                return other
+            }
+            table[key] = made
+            return nil
+        }
+        return other.map { ($0, false) } ?? (made, true)
+    }
+
+    /// The number of requests that wait.
+    var waiting: Int { table.withLock { $0.values.reduce(0) { $0 + $1.waiters.withLock { $0 } } } }
+
+    private func joined(_ key: CoalescingKey) -> Shared? {
+        table.withLock { table in
+            let shared = table[key]
+            shared?.waiters.withLock { $0 += 1 }
+            return shared
+        }
+    }
+
+    /// Removes a request from a transfer, which accepts no others once it is over or the last request has left.
+    func leave(_ key: CoalescingKey, _ shared: Shared, isOver: Bool) {
+        let released = table.withLock { table -> Shared? in
+            let left = shared.waiters.withLock { waiters in
+                waiters -= 1
+                return waiters
+            }
+            guard isOver || left == 0, table[key] === shared else { return nil }
+            return table.removeValue(forKey: key)
+        }
+        withExtendedLifetime(released) {}
+    }
+}
