@@ -8,25 +8,27 @@ internal import FoundationEssentials
 ///
 /// ```text
 /// body | entry as JSON | digests of the blocks of the body | footer
-/// footer: magic (8) | size of the body (8) | size of the entry (4) | size of the digests (4) | digest (16)
+/// footer: magic (8) | id (8) | size of the body (8) | size of the entry (4) | size of the digests (4) | digest (16)
 /// ```
 ///
 /// Numbers are little-endian. The digest of the footer covers the entry, the digests and the rest of the footer.
 struct BodyFile {
     /// The size of the footer in bytes.
-    static let footerSize = 40
+    static let footerSize = 48
     /// The maximum size of an entry and of the digests, which bounds the memory for a damaged file.
     private static let maximumPart = 16 << 20
     private static let magic = Array("CURLEWC1".utf8)
 
+    let id: UInt64
     let bodySize: Int64
     let entrySize: Int
     let digestsSize: Int
     private let digest: [UInt8]
 
     /// Returns the trailer of a body.
-    static func trailer(_ entry: [UInt8], bodySize: Int64, digests: [UInt8]) -> [UInt8]? {
-        let footer = magic + bytes(of: UInt64(bodySize)) + bytes(of: UInt32(entry.count)) + bytes(of: UInt32(digests.count))
+    static func trailer(id: UInt64, _ entry: [UInt8], bodySize: Int64, digests: [UInt8]) -> [UInt8]? {
+        let sizes = bytes(of: UInt32(clamping: entry.count)) + bytes(of: UInt32(clamping: digests.count))
+        let footer = magic + bytes(of: id) + bytes(of: UInt64(bodySize)) + sizes
         let covered = entry + digests + footer
         guard let digest = BlockDigests.digests(of: covered), entry.count <= maximumPart, digests.count <= maximumPart else {
             return nil
@@ -53,11 +55,12 @@ struct BodyFile {
     /// - Parameter fileSize: The size of the file, with which the sizes in the footer must agree.
     init?(footer: [UInt8], fileSize: Int64) {
         guard footer.count == Self.footerSize, footer.starts(with: Self.magic) else { return nil }
-        guard let bodySize = Int64(exactly: Self.number(footer[8..<16])) else { return nil }
+        guard let bodySize = Int64(exactly: Self.number(footer[16..<24])) else { return nil }
+        id = Self.number(footer[8..<16])
         self.bodySize = bodySize
-        entrySize = Int(Self.number(footer[16..<20]))
-        digestsSize = Int(Self.number(footer[20..<24]))
-        digest = Array(footer[24...])
+        entrySize = Int(Self.number(footer[24..<28]))
+        digestsSize = Int(Self.number(footer[28..<32]))
+        digest = Array(footer[32...])
         let blocks = (bodySize + Int64(BlockDigests.blockSize) - 1) / Int64(BlockDigests.blockSize)
         guard entrySize <= Self.maximumPart, digestsSize <= Self.maximumPart, bodySize <= fileSize,
             Int64(digestsSize) == blocks * Int64(BlockDigests.size),

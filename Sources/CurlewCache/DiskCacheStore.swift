@@ -28,6 +28,7 @@ public final class DiskCacheStore: CacheStore {
     private let bodies: PrivateDirectory
     private let index: IndexHolder
     private let uses = Lock<[Int64: Int64]>([:])
+    private let known = Lock(KnownEntries())
 
     /// Opens a store, and creates its directory if it is missing.
     ///
@@ -97,7 +98,13 @@ public final class DiskCacheStore: CacheStore {
     /// Returns the entries of a selection.
     /// - Throws: An error when the index cannot be read.
     public func entries(_ selection: HTTPCache.Selection) async throws -> [HTTPCache.Entry] {
-        try await perform { index throws(Database.Failure) in try index.entries(selection) }
+        guard case .key(let key) = selection, let changes = index.changes?.value else {
+            return try await perform { index throws(Database.Failure) in try index.entries(selection) }
+        }
+        if let entries = known.withLock({ $0.entries(key, at: changes) }) { return entries }
+        let entries = try await perform { index throws(Database.Failure) in try index.entries(selection) }
+        known.withLock { $0.keep(entries, for: key, at: changes) }
+        return entries
     }
 
     /// Returns a part of the body of an entry; nil if it was removed or is damaged.
@@ -110,7 +117,7 @@ public final class DiskCacheStore: CacheStore {
         let jobPath = "\(directory)/\(id & 3)/body"
         let isSmall = entry.size <= Self.smallBody
         let read = await DiskThread.caching.value(at: jobPath) { () -> (StoredFile, Data?)? in
-            guard let file = StoredFile(path), file.entry.id == entry.id, file.entry.size == entry.size else { return nil }
+            guard let file = StoredFile(path), file.id == entry.id, file.size == entry.size else { return nil }
             if !isSmall { return (file, nil) }
             return file.whole().map { (file, $0) }
         }
@@ -174,7 +181,7 @@ public final class DiskCacheStore: CacheStore {
     /// Replaces an entry in the index.
     /// - Throws: An error when the index cannot be written.
     public func update(_ entry: HTTPCache.Entry) async throws {
-        try await perform { index throws(Database.Failure) in try index.update(entry) }
+        try await change { index throws(Database.Failure) in try index.update(entry) }
     }
 
     /// Removes entries and their files.
@@ -182,7 +189,7 @@ public final class DiskCacheStore: CacheStore {
     public func remove(_ ids: [HTTPCache.Entry.ID]) async throws -> Int {
         let ids = ids.compactMap { Int64(exactly: $0) }
         let bodies = bodies
-        return try await perform { index throws(Database.Failure) in
+        return try await change { index throws(Database.Failure) in
             let removed = try index.remove(ids)
             for id in removed { bodies.remove(Self.name(of: id)) }
             return removed.count
@@ -196,7 +203,7 @@ public final class DiskCacheStore: CacheStore {
         let (bodies, limit, uses) = (bodies, limit.bytes, takeUses())
         let name = Self.name(of: Int64(entry.id))
         let replaced = replaced.compactMap { Int64(exactly: $0) }
-        try await perform { index throws(Database.Failure) in
+        try await change { index throws(Database.Failure) in
             do throws(Database.Failure) {
                 let removed = try index.add(
                     entry, data, size: fileSize, replacing: replaced, limit: limit, uses: uses, now: Self.now
@@ -211,6 +218,19 @@ public final class DiskCacheStore: CacheStore {
                 bodies.remove(name)
                 throw error
             }
+        }
+    }
+
+    /// Runs a body that changes the index.
+    private func change<Output: Sendable>(
+        _ body: @escaping @Sendable (CacheIndex) throws(Database.Failure) -> Output
+    ) async throws -> Output {
+        let changes = index.changes
+        return try await perform { index throws(Database.Failure) in
+            // Once before, in case the process is killed after the change.
+            changes?.increment()
+            defer { changes?.increment() }
+            return try body(index)
         }
     }
 
@@ -275,7 +295,7 @@ private final class DiskWriter: HTTPCache.BodyWriter {
     func finish(_ entry: HTTPCache.Entry, replacing replaced: [HTTPCache.Entry.ID]) async throws {
         let (size, digests) = state.withLock { ($0.size, $0.digests.finish()) }
         let data = CacheIndex.encode(entry)
-        guard size == entry.size, !data.isEmpty, let trailer = BodyFile.trailer(data, bodySize: size, digests: digests)
+        guard size == entry.size, !data.isEmpty, let trailer = BodyFile.trailer(id: entry.id, data, bodySize: size, digests: digests)
         else { throw StoreFailure.damaged }
         do throws(DiskFailure) {
             try await sink.append(ByteChunk(trailer).chunk)

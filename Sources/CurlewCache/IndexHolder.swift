@@ -12,6 +12,8 @@ final class IndexHolder: @unchecked Sendable {
     private let bodies: PrivateDirectory
     private var index: CacheIndex?
     private var inode: UInt64?
+    /// The number of changes of the index; nil if processes cannot share it.
+    let changes: ChangeCounter?
     /// The path whose directory is the key of all jobs that use the index.
     let jobPath: String
 
@@ -19,6 +21,7 @@ final class IndexHolder: @unchecked Sendable {
         self.root = root
         self.bodies = bodies
         jobPath = root.path + "/index"
+        changes = ChangeCounter(root)
     }
 
     /// Opens the index, and removes the files that no entry names.
@@ -84,6 +87,7 @@ final class IndexHolder: @unchecked Sendable {
             return .file(error)
         }
         let result = attempt { index throws(Database.Failure) in try self.sweep(index) }
+        changes?.increment()
         if case .failure(let failure) = result { return failure }
         return nil
     }
@@ -98,11 +102,13 @@ final class IndexHolder: @unchecked Sendable {
                     continue
                 }
                 guard let id = Int64(name, radix: 16), !ids.contains(id) else { continue }
-                guard ids.isEmpty, let file = StoredFile(path), Int64(exactly: file.entry.id) == id else {
+                guard ids.isEmpty, let file = StoredFile(path), Int64(exactly: file.id) == id,
+                    let entry = file.entry
+                else {
                     bodies.remove(name)
                     continue
                 }
-                try index.adopt(file.entry, file.data, size: file.fileSize, used: DiskCacheStore.now)
+                try index.adopt(entry, file.data, size: file.fileSize, used: DiskCacheStore.now)
             }
         }
     }

@@ -9,7 +9,9 @@ internal import FoundationEssentials
 struct StoredFile: Sendable {
     private let file: PartialFile
     private let digests: [UInt8]
-    let entry: HTTPCache.Entry
+    let id: UInt64
+    /// The size of the body in bytes.
+    let size: Int64
     /// The encoded entry.
     let data: [UInt8]
     /// The size of the file in bytes.
@@ -31,23 +33,23 @@ struct StoredFile: Sendable {
             layout.trailerSize <= tail.count
             ? tail.suffix(layout.trailerSize)
             : file.data(at: fileSize - Int64(layout.trailerSize), count: layout.trailerSize)
-        guard let parts = trailer.flatMap({ layout.parts(of: Array($0)) }), let entry = CacheIndex.decode(parts.entry),
-            entry.size == layout.bodySize
-        else { return nil }
+        guard let parts = trailer.flatMap({ layout.parts(of: Array($0)) }) else { return nil }
         self.file = file
         self.fileSize = fileSize
-        self.entry = entry
+        (id, size) = (layout.id, layout.bodySize)
         data = parts.entry
         digests = parts.digests
     }
 
-    /// The number of blocks of the body.
-    var blocks: Int { digests.count / BlockDigests.size }
+    /// The entry as it was when the body was written.
+    var entry: HTTPCache.Entry? {
+        CacheIndex.decode(data).flatMap { $0.id == id && $0.size == size ? $0 : nil }
+    }
 
     /// Returns a block of the body; nil if it is damaged.
     func block(_ index: Int) -> Data? {
         let start = Int64(index) * Int64(BlockDigests.blockSize)
-        let count = min(Int64(BlockDigests.blockSize), entry.size - start)
+        let count = min(Int64(BlockDigests.blockSize), size - start)
         guard count > 0, let block = file.data(at: start, count: Int(count)),
             BodyFile.matches(block, digests, at: index)
         else { return nil }
@@ -56,7 +58,7 @@ struct StoredFile: Sendable {
 
     /// Returns the whole body; nil if a block is damaged.
     func whole() -> Data? {
-        guard let body = file.data(at: 0, count: Int(entry.size)) else { return nil }
+        guard let body = file.data(at: 0, count: Int(size)) else { return nil }
         guard let actual = BlockDigests.digests(of: body), actual == digests else { return nil }
         return body
     }

@@ -98,7 +98,7 @@ struct DiskStoreTests {
         try Data(bytes).write(to: URL(filePath: path))
     }
 
-    @Test(arguments: [0, 20, 39, 50, 400, 1200])
+    @Test(arguments: [0, 20, 47, 58, 400, 1200])
     func damagedFileIsNotUsed(_ offset: Int) async throws {
         let store = try await store()
         let entry = try await write(entry(), 1000, to: store)

@@ -125,3 +125,19 @@ extension OwnedDescriptor {
         throw DiskFailure("cannot lock", path, EWOULDBLOCK)
     }
 }
+
+extension OwnedDescriptor {
+    /// Makes a smaller file `count` bytes long; returns false when there is no space.
+    package func resize(to count: Int) -> Bool {
+        var status = stat()
+        guard fstat(number, &status) == 0 else { return false }
+        // Memory without space behind it would end the process at the first access.
+        return Int(status.st_size) >= count || posix_fallocate(number, 0, off_t(count)) == 0
+    }
+
+    /// Maps the first bytes of the file into memory that processes share; nil when that is not possible.
+    package func map(_ count: Int) -> UnsafeMutableRawPointer? {
+        let memory = mmap(nil, count, PROT_READ | PROT_WRITE, MAP_SHARED, number, 0)
+        return memory == MAP_FAILED ? nil : memory
+    }
+}
