@@ -30,7 +30,8 @@ struct BodyFile {
         let sizes = bytes(of: UInt32(clamping: entry.count)) + bytes(of: UInt32(clamping: digests.count))
         let footer = magic + bytes(of: id) + bytes(of: UInt64(bodySize)) + sizes
         let covered = entry + digests + footer
-        guard let digest = BlockDigests.digests(of: covered), entry.count <= maximumPart, digests.count <= maximumPart else {
+        guard let digest = BlockDigests.digests(of: covered), entry.count <= maximumPart, digests.count <= maximumPart
+        else {
             return nil
         }
         return covered + self.digest(of: digest)
@@ -82,7 +83,9 @@ struct BodyFile {
     /// Returns whether a block of the body has its digest.
     static func matches(_ block: some Collection<UInt8>, _ digests: [UInt8], at index: Int) -> Bool {
         let start = index * BlockDigests.size
-        guard start + BlockDigests.size <= digests.count, let actual = BlockDigests.digests(of: block) else { return false }
+        guard start + BlockDigests.size <= digests.count, let actual = BlockDigests.digests(of: block) else {
+            return false
+        }
         return actual.elementsEqual(digests[start..<start + BlockDigests.size])
     }
 }

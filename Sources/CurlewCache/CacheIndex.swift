@@ -83,7 +83,9 @@ final class CacheIndex {
 
     static func encode(_ entry: HTTPCache.Entry) -> [UInt8] { (try? JSON().encode(entry)).map { Array($0) } ?? [] }
 
-    static func decode(_ data: [UInt8]) -> HTTPCache.Entry? { try? JSON().decode(HTTPCache.Entry.self, from: Data(data)) }
+    static func decode(_ data: [UInt8]) -> HTTPCache.Entry? {
+        try? JSON().decode(HTTPCache.Entry.self, from: Data(data))
+    }
 
     /// Adds an entry, and removes the ones that it replaces and the least recently used ones above a limit.
     ///

@@ -286,7 +286,7 @@ private final class DiskWriter: HTTPCache.BodyWriter {
 
     func write(_ chunk: ByteChunk) async throws {
         state.withLock { state in
-            chunk.withUnsafeBytes { state.digests.update($0) }
+            state.digests.update(chunk)
             state.size += Int64(chunk.count)
         }
         do throws(DiskFailure) { try await sink.append(chunk.chunk) } catch { throw StoreFailure.file(error) }
@@ -295,7 +295,8 @@ private final class DiskWriter: HTTPCache.BodyWriter {
     func finish(_ entry: HTTPCache.Entry, replacing replaced: [HTTPCache.Entry.ID]) async throws {
         let (size, digests) = state.withLock { ($0.size, $0.digests.finish()) }
         let data = CacheIndex.encode(entry)
-        guard size == entry.size, !data.isEmpty, let trailer = BodyFile.trailer(id: entry.id, data, bodySize: size, digests: digests)
+        guard size == entry.size, !data.isEmpty,
+            let trailer = BodyFile.trailer(id: entry.id, data, bodySize: size, digests: digests)
         else { throw StoreFailure.damaged }
         do throws(DiskFailure) {
             try await sink.append(ByteChunk(trailer).chunk)

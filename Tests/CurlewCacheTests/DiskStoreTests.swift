@@ -35,10 +35,12 @@ struct DiskStoreTests {
     private func entry(_ path: String = "/") -> HTTPCache.Entry {
         let (url, now) = ("https://example.com" + path, Date())
         return HTTPCache.Entry(
-            key: url, url: url, head: ResponseHead(status: .ok), fields: [.etag: "\"1\""], requestedAt: now, receivedAt: now)
+            key: url, url: url, head: ResponseHead(status: .ok), fields: [.etag: "\"1\""], requestedAt: now,
+            receivedAt: now)
     }
 
-    private func write(_ entry: HTTPCache.Entry, _ size: Int, to store: DiskCacheStore) async throws -> HTTPCache.Entry {
+    private func write(_ entry: HTTPCache.Entry, _ size: Int, to store: DiskCacheStore) async throws -> HTTPCache.Entry
+    {
         var entry = entry
         let writer = try await store.writer(for: entry, expecting: Int64(size))
         try await writer.write(ByteChunk(PatternBody(seed: 5, length: size).bytes(in: 0..<size)))

@@ -5,14 +5,16 @@
 ///
 /// ```swift
 /// var request: Request = "https://api.example.com/users"
-/// request.fields[.cacheControl] = CacheControl { $0.maxAge = .seconds(60) }.description   // at most a minute old
+/// request.fields[.cacheControl] = CacheControl { $0.maxAge = .seconds(60) }.description
 /// let isUncacheable = response.head.cacheControl.noStore
 /// ```
 ///
 /// Times have whole seconds. The parser accepts everything: it ignores members that are not directives, uses the first
-/// of repeated directives (for field names, all of them), and reads an invalid time as zero, which makes a response stale (RFC 9111 §4.2.1).
+/// of repeated directives (for field names, all of them), and reads an invalid time as zero, which makes a response
+/// stale (RFC 9111 §4.2.1).
 public struct CacheControl: Sendable, Hashable {
-    /// `max-age`: how long a response is fresh, or the maximum age that a request accepts (RFC 9111 §5.2.1.1, §5.2.2.1).
+    /// `max-age`: how long a response is fresh, or the maximum age that a request accepts (RFC 9111 §5.2.1.1,
+    /// §5.2.2.1).
     public var maxAge: Duration?
     /// `s-maxage`: how long a response is fresh in a shared cache (RFC 9111 §5.2.2.10).
     public var sharedMaxAge: Duration?
@@ -123,7 +125,9 @@ extension CacheControl: CustomStringConvertible {
     public var description: String {
         var parts: [String] = []
         func add(_ name: String, if isSet: Bool) { if isSet { parts.append(name) } }
-        func add(_ name: String, _ time: Duration?) { if let time { parts.append("\(name)=\(Self.seconds(of: time))") } }
+        func add(_ name: String, _ time: Duration?) {
+            if let time { parts.append("\(name)=\(Self.seconds(of: time))") }
+        }
         func add(_ name: String, _ fields: [HeaderName]) {
             let names = fields.map(\.rawValue).joined(separator: ", ")
             if !fields.isEmpty { parts.append("\(name)=\"\(names)\"") }
@@ -209,7 +213,9 @@ private struct DirectiveMember {
             if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
             if byte == UInt8(ascii: ","), !isQuoted { return position }
             position = bytes.index(after: position)
-            if isQuoted, byte == UInt8(ascii: "\\"), position < bytes.endIndex { position = bytes.index(after: position) }
+            if isQuoted, byte == UInt8(ascii: "\\"), position < bytes.endIndex {
+                position = bytes.index(after: position)
+            }
         }
         return position
     }

@@ -91,7 +91,7 @@ extension HTTPCache {
         public var isCollapsed = false
         /// How long the response stays fresh; negative if it is stale, and nil for a response that was not stored.
         public var timeToLive: Duration?
-        /// The details; nil when there are none.
+        /// The details; nil without any.
         public var reason: Reason?
 
         /// Creates the report of a hit.

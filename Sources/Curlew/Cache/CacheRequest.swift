@@ -37,7 +37,8 @@ struct CacheRequest: Sendable {
         }
     }
 
-    /// Returns these parts of the request as it was sent, with the fields that interceptors behind the cache have added.
+    /// Returns these parts of the request as it was sent, with the fields that interceptors behind the cache have
+    /// added.
     func sent(_ request: Request) -> CacheRequest {
         CacheRequest(
             method, url, fields: request.fields, defaults: defaults, policy: policy, decodes: decodes,
@@ -96,7 +97,8 @@ extension HeaderFields {
     /// Returns the names in a list, each of them once.
     static func names(in list: String) -> [HeaderName] {
         var names: [HeaderName] = []
-        for name in list.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map({ HeaderName(String($0)) }) {
+        for name in list.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map({ HeaderName(String($0)) })
+        {
             if !names.contains(name) { names.append(name) }
         }
         return names

@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// What a cache does with a request.
+/// The way in which a cache handles a request.
 enum CacheDecision: Sendable, Hashable {
     /// Use a stored response.
     case serve(HTTPCache.Entry, HTTPCache.Report)

@@ -96,7 +96,7 @@ extension CacheRules {
 
     // MARK: Invalidation
 
-    /// What a response invalidates.
+    /// A set of stored responses that a response invalidates.
     enum Invalidation: Sendable, Hashable {
         case url(String)
         case group(String, origin: String)

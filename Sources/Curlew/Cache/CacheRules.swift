@@ -57,7 +57,9 @@ struct CacheRules: Sendable {
 
     /// Returns the reason why a response to a GET request must not be stored; nil when it may be stored
     /// (RFC 9111 §3).
-    func refusal(of head: ResponseHead, to request: CacheRequest, _ credentials: Credentials) -> HTTPCache.Report.Reason? {
+    func refusal(of head: ResponseHead, to request: CacheRequest, _ credentials: Credentials) -> HTTPCache.Report
+        .Reason?
+    {
         let (fields, status) = (head.fields, head.status)
         let applying = directives(of: fields)
         let directives = applying.values
@@ -90,7 +92,9 @@ struct CacheRules: Sendable {
 
     /// Returns the credentials that a request must have to get a stored response; nil if any request may get it.
     func requiredCredentials(_ credentials: Credentials, _ fields: HeaderFields) -> String? {
-        guard !isShared, case .known(let text) = credentials, !directives(of: fields).values.isPublic else { return nil }
+        guard !isShared, case .known(let text) = credentials, !directives(of: fields).values.isPublic else {
+            return nil
+        }
         return text
     }
 

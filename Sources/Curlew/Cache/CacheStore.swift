@@ -21,6 +21,8 @@ public protocol CacheStore: Sendable {
     var isPersistent: Bool { get }
 
     /// Returns the entries of a selection, in any order.
+    ///
+    /// - Throws: An error when the store cannot be read.
     func entries(_ selection: HTTPCache.Selection) async throws -> [HTTPCache.Entry]
 
     /// Returns a part of the stored body of an entry, and counts as its use; nil when the body is gone.
@@ -28,6 +30,7 @@ public protocol CacheStore: Sendable {
     /// - Parameters:
     ///   - entry: The entry.
     ///   - range: The wanted bytes, within `0..<entry.size`.
+    /// - Throws: An error when the store cannot be read.
     func body(of entry: HTTPCache.Entry, _ range: Range<Int64>) async throws -> HTTPCache.StoredBody?
 
     /// Returns a writer for the body of a new entry, which becomes visible when the writer finishes.
@@ -35,18 +38,24 @@ public protocol CacheStore: Sendable {
     /// - Parameters:
     ///   - entry: The entry, with size 0.
     ///   - expectedSize: The size of the body, if it is known.
+    /// - Throws: An error when the store cannot be written.
     func writer(for entry: HTTPCache.Entry, expecting expectedSize: Int64?) async throws -> any HTTPCache.BodyWriter
 
     /// Replaces a stored entry by one with the same id; does nothing if the store has no such entry.
+    ///
+    /// - Throws: An error when the store cannot be written.
     func update(_ entry: HTTPCache.Entry) async throws
 
     /// Removes entries and their bodies; bodies that are being read stay readable.
     ///
     /// - Returns: The number of entries that the store had.
+    /// - Throws: An error when the store cannot be written.
     @discardableResult
     func remove(_ ids: [HTTPCache.Entry.ID]) async throws -> Int
 
     /// Returns the number of entries and their size.
+    ///
+    /// - Throws: An error when the store cannot be read.
     func usage() async throws -> HTTPCache.Usage
 }
 
@@ -67,6 +76,8 @@ extension HTTPCache {
     /// Writes the body of one entry; one task at a time uses it.
     public protocol BodyWriter: Sendable {
         /// Adds the next bytes, and waits while the store is too slow.
+        ///
+        /// - Throws: An error when the bytes cannot be written.
         func write(_ chunk: ByteChunk) async throws
 
         /// Makes the entry visible together with the written bytes, and removes those that it replaces, in one step.
@@ -74,6 +85,7 @@ extension HTTPCache {
         /// - Parameters:
         ///   - entry: The entry with its final size.
         ///   - replaced: The ids of the entries to remove.
+        /// - Throws: An error when the entry cannot be stored.
         func finish(_ entry: HTTPCache.Entry, replacing replaced: [HTTPCache.Entry.ID]) async throws
 
         /// Discards the written bytes; called instead of `finish`, also after an error.

@@ -25,8 +25,9 @@ public final class HTTPCache: Sendable {
     public struct Options: Sendable {
         /// Whether several users share the cache, such as in a proxy (RFC 9111 §1); false unless set.
         public var isShared = false
-        /// The names of targeted fields, such as "CDN-Cache-Control", which override `Cache-Control`; the first one
-        /// has precedence (RFC 9213). Empty unless set.
+        /// The names of targeted fields, such as "CDN-Cache-Control", which override `Cache-Control`; empty unless set.
+        ///
+        /// The first field has precedence (RFC 9213).
         public var targetedFields: [HeaderName] = []
         /// Whether `No-Vary-Search` lets a response answer requests with other queries; false unless set.
         public var usesNoVarySearch = false
@@ -153,7 +154,7 @@ public final class HTTPCache: Sendable {
         public var failures = 0
     }
 
-    /// What the cache has done since its creation.
+    /// The counters of the cache since its creation.
     public var statistics: Statistics { state.withLock { $0.statistics } }
 
     func count(_ counter: any WritableKeyPath<Statistics, Int> & Sendable) {

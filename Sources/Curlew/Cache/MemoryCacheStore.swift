@@ -53,7 +53,9 @@ extension HTTPCache {
 
         /// Removes entries.
         public func remove(_ ids: [Entry.ID]) async -> Int {
-            let removed = state.withLock { state in ids.filter { state.table.remove($0) }.map { state.bodies.removeValue(forKey: $0) } }
+            let removed = state.withLock { state in
+                ids.filter { state.table.remove($0) }.map { state.bodies.removeValue(forKey: $0) }
+            }
             return removed.count
         }
 

@@ -95,7 +95,7 @@ private struct CoalescingKey: Hashable {
 }
 
 extension Interceptor {
-    /// What equal interceptors have in common; nil if interceptors of the type cannot be compared.
+    /// A value that equal interceptors have in common; nil if interceptors of the type cannot be compared.
     fileprivate var identity: AnyHashable? {
         if let interceptor = self as? any ComparableInterceptor { return interceptor.comparison }
         if let value = self as? any Hashable { return AnyHashable(value) }
@@ -105,7 +105,7 @@ extension Interceptor {
 
 /// An interceptor that is not `Hashable` for its users, but can be compared.
 protocol ComparableInterceptor: Interceptor {
-    /// What equal interceptors have in common.
+    /// A value that equal interceptors have in common.
     var comparison: AnyHashable { get }
 }
 

@@ -36,7 +36,7 @@ public struct ResponseHead: Sendable {
         get { notes?.cache }
         set { change { $0.cache = newValue } }
     }
-    /// What is known about few responses; an object, so that a head stays small.
+    /// Facts that few responses have; an object, so that a head stays small.
     private var notes: Notes?
     private let source: Source
 

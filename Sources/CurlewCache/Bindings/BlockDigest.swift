@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
 internal import CurlewShims
 
 /// The digests of the blocks of a body, each of 16 bytes, computed while the body is written.
@@ -46,6 +47,9 @@ final class BlockDigests {
             if filled == Self.blockSize { finishBlock() }
         }
     }
+
+    /// Adds the next bytes.
+    func update(_ chunk: ByteChunk) { chunk.withUnsafeBytes { update($0) } }
 
     /// Returns the digests of all blocks; the last block may be shorter than the others.
     func finish() -> [UInt8] {

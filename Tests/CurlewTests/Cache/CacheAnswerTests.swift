@@ -5,7 +5,8 @@ import Testing
 
 @testable import Curlew
 
-/// What a cache makes from a stored response of ten bytes (RFC 9111 §4.3.2, RFC 9110 §13 and §14), as a table.
+/// The answers that a cache makes from a stored response of ten bytes (RFC 9111 §4.3.2, RFC 9110 §13 and §14), as a
+/// table.
 struct CacheAnswerTests {
     struct Row: Sendable, CustomTestStringConvertible {
         enum Result: Sendable, Hashable {

@@ -10,7 +10,7 @@ import Testing
 ///
 /// Times are seconds. The first response is received at `CacheCase.start`, without delay.
 struct CacheCase: Sendable, CustomTestStringConvertible {
-    /// What the cache does with the later request.
+    /// The way in which the cache handles the later request.
     enum Result: Sendable, Hashable {
         /// The response was not stored, for this reason.
         case notStored(HTTPCache.Report.Reason)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-/// Which responses are stored (RFC 9111 §3), as a table.
+/// The responses that are stored (RFC 9111 §3), as a table.
 struct CacheStoringTests {
     @Test(arguments: statuses) func statusDecides(_ row: CacheCase) { row.check() }
     @Test(arguments: freshStatuses) func explicitFreshnessAllowsOtherStatuses(_ row: CacheCase) { row.check() }

@@ -220,7 +220,9 @@ struct CoalescingTests {
 
     @Test func sharedResponseIsStoredOnceAndSaysSo() async throws {
         let gate = Gate()
-        let server = try MockServer { _ in .text("x").field("Cache-Control", "max-age=60").fault(.stall(gate), at: .start) }
+        let server = try MockServer { _ in
+            .text("x").field("Cache-Control", "max-age=60").fault(.stall(gate), at: .start)
+        }
         let cache = HTTPCache()
         let session = Session(cache: cache) { $0.coalescesRequests = true }
         let tasks = (0..<3).map { _ in
@@ -234,6 +236,8 @@ struct CoalescingTests {
             collapsed += response.head.cache?.isCollapsed == true ? 1 : 0
             #expect(response.metrics.responseBodyBytes == 1 && response.metrics.cache?.isStored == true)
         }
-        #expect(collapsed == 2 && cache.statistics.stores == 1 && cache.statistics.collapsed == 2 && server.requestCount == 1)
+        #expect(
+            collapsed == 2 && cache.statistics.stores == 1 && cache.statistics.collapsed == 2
+                && server.requestCount == 1)
     }
 }

@@ -1,0 +1,196 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// One request on its way through a cache.
+struct CacheExchange {
+    let cache: HTTPCache
+    let settings: CacheInterceptor.Settings
+    let request: Request
+    let lookUp: CacheRequest
+    let context: Interception.Context
+    let next: Interception.Next
+
+    var rules: CacheRules { cache.rules }
+
+    func response() async throws -> IncomingResponse {
+        guard lookUp.method == .get || lookUp.method == .head else { return try await changing() }
+        let entries = await cache.entries(for: lookUp)
+        switch rules.decide(lookUp, entries, at: cache.time) {
+        case .serve(let entry, let report):
+            if let response = await served(entry, report) { return response }
+            return try await forwarded(.init(.uriMiss))
+        case .refresh(let entry, let report):
+            guard let response = await served(entry, report) else { return try await forwarded(.init(.uriMiss)) }
+            context.refresh(request, key: entry.key, in: cache)
+            return response
+        case .validate(let entry, let report): return try await validated(entry, report)
+        case .complete(let entry, let report): return try await completed(entry, report)
+        case .forward(let report): return try await forwarded(report)
+        case .unavailable(let report): return unavailable(report)
+        }
+    }
+
+    /// Returns the response for a request that must not be sent (RFC 9111 §5.2.1.7).
+    func unavailable(_ report: HTTPCache.Report) -> IncomingResponse {
+        cache.count(\.misses)
+        return reported(IncomingResponse(ResponseHead(status: .gatewayTimeout, url: request.url), to: request), report)
+    }
+
+    // MARK: Reporting
+
+    /// Returns a response whose head and metrics have the report.
+    func reported(_ response: IncomingResponse, _ report: HTTPCache.Report) -> IncomingResponse {
+        var response = response
+        response.head = response.head.reporting(report)
+        context.announce(.cached(report, for: request))
+        return response
+    }
+
+    // MARK: Stored responses
+
+    /// Returns a stored response; nil if its body is gone, or if the cache cannot respond to the request.
+    private func served(
+        _ entry: HTTPCache.Entry, _ report: HTTPCache.Report, after exchange: Attempt? = nil
+    ) async -> IncomingResponse? {
+        let age = CacheRules.age(of: entry, at: cache.time)
+        guard let answer = CacheAnswer(entry, for: lookUp, age: age) else { return nil }
+        guard let body = await body(of: entry, answer.range) else {
+            await cache.remove([entry])
+            return nil
+        }
+        if report.isHit {
+            cache.record { statistics in
+                statistics.hits += 1
+                statistics.staleHits += report.reason == nil ? 0 : 1
+            }
+        }
+        var head = answer.head
+        head.url = request.url
+        return reported(IncomingResponse(head, body, request, exchange), report)
+    }
+
+    private func body(of entry: HTTPCache.Entry, _ range: Range<Int64>?) async -> IncomingBody? {
+        guard let range, !range.isEmpty else { return IncomingBody(Data()) }
+        guard let stored = await cache.attempt({ try await cache.store.body(of: entry, range) }), let body = stored
+        else {
+            return nil
+        }
+        cache.record { $0.servedBytes += Int64(range.count) }
+        switch body {
+        case .data(let data): return data.count == range.count ? IncomingBody(data) : nil
+        case .chunks(let chunks):
+            return IncomingBody(StoredSource(chunks, of: entry, range, cache, request), carrier: nil)
+        }
+    }
+
+    // MARK: Requests to the server
+
+    /// Sends the request as it is.
+    private func forwarded(_ report: HTTPCache.Report) async throws -> IncomingResponse {
+        cache.count(\.misses)
+        var request = request
+        if lookUp.policy == .reloadFromOrigin {
+            if !request.fields.contains(.cacheControl) { request.fields[.cacheControl] = "no-cache" }
+            if !request.fields.contains("Pragma") { request.fields["Pragma"] = "no-cache" }
+        }
+        let requestedAt = cache.time
+        let response = try await next(request)
+        return try await received(response, report, requestedAt)
+    }
+
+    /// Asks the server whether a stored response is still valid (RFC 9111 §4.3).
+    private func validated(_ entry: HTTPCache.Entry, _ report: HTTPCache.Report) async throws -> IncomingResponse {
+        var conditional = request
+        conditional.fields.merge(CacheRules.preconditions(for: entry))
+        let requestedAt = cache.time
+        let response: IncomingResponse
+        do throws(NetworkError) { response = try await next(conditional) } catch {
+            guard !error.isCancellation, let stale = await servedInstead(of: entry) else { throw error }
+            return stale
+        }
+        if response.head.status == .notModified {
+            await response.discard()
+            guard CacheRules.confirms(response.head, entry) else {
+                return try await forwardedAgain(report, without: entry)
+            }
+            let updated = rules.updated(
+                entry, by: response.head, to: lookUp.sent(response.request), requestedAt: requestedAt,
+                receivedAt: cache.time)
+            _ = await cache.attempt { try await cache.store.update(updated) }
+            var report = report
+            report.forwardedStatus = .notModified
+            report.isStored = true
+            report.timeToLive = rules.freshness(of: updated, at: cache.time).timeToLive
+            guard let result = await served(updated, report, after: response.attempt) else {
+                return try await forwardedAgain(report, without: entry)
+            }
+            cache.count(\.validations)
+            return result
+        }
+        if Self.errors.contains(response.head.status), rules.mayReplaceError(entry, lookUp, at: cache.time) {
+            if let stale = await servedInstead(of: entry, response.head.status) {
+                await response.discard()
+                return stale
+            }
+        }
+        cache.count(\.misses)
+        return try await received(response, report, requestedAt)
+    }
+
+    /// The statuses that `stale-if-error` treats as errors (RFC 5861 §4).
+    private static let errors: Set<Status> = [500, 502, 503, 504]
+
+    /// Returns a stale response instead of an error; nil if that is not allowed.
+    private func servedInstead(of entry: HTTPCache.Entry, _ status: Status? = nil) async -> IncomingResponse? {
+        guard rules.mayReplaceError(entry, lookUp, at: cache.time) else { return nil }
+        var report = HTTPCache.Report(hit: rules.freshness(of: entry, at: cache.time).timeToLive, reason: .error)
+        report.forwardedStatus = status
+        return await served(entry, report)
+    }
+
+    /// Asks the server for the rest of a response whose start is stored (RFC 9111 §3.4).
+    private func completed(_ entry: HTTPCache.Entry, _ report: HTTPCache.Report) async throws -> IncomingResponse {
+        guard let fields = CacheRules.completion(of: entry),
+            let start = await body(of: entry, 0..<entry.size)
+        else { return try await forwardedAgain(report, without: entry) }
+        var partial = request
+        partial.fields.merge(fields)
+        let requestedAt = cache.time
+        let response = try await next(partial)
+        switch response.head.status {
+        case .partialContent:
+            guard
+                let whole = rules.combined(
+                    entry, with: response.head, to: lookUp.sent(response.request), requestedAt: requestedAt,
+                    receivedAt: cache.time)
+            else {
+                await response.discard()
+                return try await forwardedAgain(report, without: entry)
+            }
+            cache.count(\.misses)
+            var report = report
+            report.forwardedStatus = .partialContent
+            let body = IncomingBody(JoinedSource(start, response.body, request), carrier: response.body.carrier)
+            var head = whole.head
+            head.url = request.url
+            let joined = IncomingResponse(head, body, request, response.attempt)
+            return try await stored(joined, report, whole, lookUp, expecting: entry.completeSize)
+        case .rangeNotSatisfiable:
+            await response.discard()
+            return try await forwardedAgain(report, without: entry)
+        default:
+            cache.count(\.misses)
+            return try await received(response, report, requestedAt)
+        }
+    }
+
+    /// Sends the request without preconditions, because a stored response has turned out to be unusable.
+    private func forwardedAgain(
+        _ report: HTTPCache.Report, without entry: HTTPCache.Entry
+    ) async throws -> IncomingResponse {
+        await cache.remove([entry])
+        return try await forwarded(HTTPCache.Report(report.forwarding ?? .miss, reason: report.reason))
+    }
+}
