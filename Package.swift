@@ -90,6 +90,11 @@ let package = Package(
             name: "curlew-store", dependencies: ["Curlew", "CKillPoint"], path: "Tests/Fixtures/Store",
             swiftSettings: strict),
 
+        // The child process of tests in which several processes share a cache on the disk, or are killed.
+        .executableTarget(
+            name: "curlew-cache", dependencies: ["Curlew", "CurlewCache", "CurlewTesting", "CKillPoint"],
+            path: "Tests/Fixtures/Cache", swiftSettings: strict),
+
         // The child process of tests in which several processes share a cookie file.
         .executableTarget(
             name: "curlew-jar", dependencies: ["Curlew"], path: "Tests/Fixtures/Jar", swiftSettings: strict),

@@ -14,22 +14,20 @@ final class CacheIndex {
 
     private let database: Database
 
-    /// Opens the index of a directory; creates it if it is missing or has another version.
-    init(_ directory: PrivateDirectory) throws(Database.Failure) {
+    /// Opens the index of a directory, whose file exists; no other process opens or creates it at the same time.
+    ///
+    /// - Parameter fill: Adds entries to an index whose tables were made, in the same transaction.
+    init(
+        _ directory: PrivateDirectory, fill: (CacheIndex) throws(Database.Failure) -> Void
+    ) throws(Database.Failure) {
         database = try Database(directory.path(of: Self.fileName))
         try database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")
         var version: Int64 = 0
         try database.run("PRAGMA user_version") { version = $0.integer(0) }
-        if version != Self.version { try create() }
-    }
-
-    private func create() throws(Database.Failure) {
+        if version == Self.version { return }
         try database.transaction { () throws(Database.Failure) in
-            // Another process may have created the tables in the meantime.
-            var version: Int64 = 0
-            try database.run("PRAGMA user_version") { version = $0.integer(0) }
-            if version == Self.version { return }
             try database.execute(Self.schema)
+            try fill(self)
         }
     }
 
@@ -50,6 +48,9 @@ final class CacheIndex {
         INSERT INTO totals VALUES (0, 0);
         CREATE TRIGGER entryAdded AFTER INSERT ON entries BEGIN
             UPDATE totals SET count = count + 1, bytes = bytes + NEW.bytes;
+        END;
+        CREATE TRIGGER entryChanged AFTER UPDATE OF bytes ON entries BEGIN
+            UPDATE totals SET bytes = bytes + NEW.bytes - OLD.bytes;
         END;
         CREATE TRIGGER entryRemoved AFTER DELETE ON entries BEGIN
             UPDATE totals SET count = count - 1, bytes = bytes - OLD.bytes;
@@ -111,7 +112,7 @@ final class CacheIndex {
         }
     }
 
-    /// Adds an entry of a file that has its final name already, unless the index has it.
+    /// Adds an entry of a file that has its final name already.
     func adopt(_ entry: HTTPCache.Entry, _ data: [UInt8], size: Int64, used: Int64) throws(Database.Failure) {
         try insert(entry, data, size: size, used: used)
     }
@@ -121,13 +122,18 @@ final class CacheIndex {
     ) throws(Database.Failure) {
         let id = Int64(entry.id)
         try database.run(
-            "INSERT OR REPLACE INTO entries (id, key, origin, bytes, used, data) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO entries (id, key, origin, bytes, used, data) VALUES (?, ?, ?, ?, ?, ?)",
             [
                 .integer(id), .text(entry.key), .text(entry.origin), .integer(size + Int64(data.count)), .integer(used),
                 .bytes(data),
             ])
+        try insertLabels(of: entry)
+    }
+
+    private func insertLabels(of entry: HTTPCache.Entry) throws(Database.Failure) {
         for label in Set(entry.groups.map { "g:" + $0 } + entry.tags.map { "t:" + $0 }) {
-            try database.run("INSERT OR IGNORE INTO labels VALUES (?, ?)", [.text(label), .integer(id)])
+            try database.run(
+                "INSERT OR IGNORE INTO labels VALUES (?, ?)", [.text(label), .integer(Int64(entry.id))])
         }
     }
 
@@ -153,12 +159,16 @@ final class CacheIndex {
         return removed
     }
 
-    /// Replaces the data of an entry.
+    /// Replaces the data of an entry; does nothing without such an entry.
     func update(_ entry: HTTPCache.Entry) throws(Database.Failure) {
+        let (data, id) = (Self.encode(entry), Database.Value.integer(Int64(entry.id)))
         try database.transaction { () throws(Database.Failure) in
             try database.run(
-                "UPDATE entries SET data = ? WHERE id = ?",
-                [.bytes(Self.encode(entry)), .integer(Int64(entry.id))])
+                "UPDATE entries SET data = ?, bytes = bytes + ? - length(data) WHERE id = ?",
+                [.bytes(data), .integer(Int64(data.count)), id])
+            guard database.changes > 0 else { return }
+            try database.run("DELETE FROM labels WHERE entry = ?", [id])
+            try insertLabels(of: entry)
         }
     }
 

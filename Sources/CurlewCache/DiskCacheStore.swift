@@ -122,7 +122,8 @@ public final class DiskCacheStore: CacheStore {
             return file.whole().map { (file, $0) }
         }
         guard let (file, data) = read ?? nil else { return nil }
-        try await use(id)
+        // The body can be read even if its use cannot be written.
+        try? await use(id)
         guard let data else { return .chunks(StoredChunks(file: file, range: range, jobPath: jobPath)) }
         return .data(range.count == data.count ? data : Data(data[Int(range.lowerBound)..<Int(range.upperBound)]))
     }
@@ -168,12 +169,15 @@ public final class DiskCacheStore: CacheStore {
         let file = await DiskThread.caching.value(at: "\(directory)/new/body") {
             Result { () throws(DiskFailure) in
                 let file = try PartialFile.createPrivate(path)
-                if let expectedSize { try file.reserve(from: 0, expectedSize) }
+                do throws(DiskFailure) { if let expectedSize { try file.reserve(from: 0, expectedSize) } } catch {
+                    file.remove()
+                    throw error
+                }
                 return file
             }
         }
         switch file ?? .failure(.noThread) {
-        case .success(let file): return try DiskWriter(file, self)
+        case .success(let file): return try DiskWriter(file, self, reserved: expectedSize ?? 0)
         case .failure(let failure): throw StoreFailure.file(failure)
         }
     }
@@ -214,8 +218,8 @@ public final class DiskCacheStore: CacheStore {
                 }
                 for id in removed { bodies.remove(Self.name(of: id)) }
             } catch {
-                // The file may have its final name already.
-                bodies.remove(name)
+                // The file may have its final name already; a second try needs the other one.
+                try? bodies.rename(name, to: name + Self.temporary)
                 throw error
             }
         }
@@ -269,16 +273,22 @@ private final class DiskWriter: HTTPCache.BodyWriter {
     }
 
     private let file: PartialFile
+    private let reserved: Int64
     private let sink: FileSink
     private let store: DiskCacheStore
     // Safe as only code inside the lock uses the digests.
     private let state: Lock<State>
 
-    init(_ file: PartialFile, _ store: DiskCacheStore) throws {
+    /// - Parameter reserved: The space that is reserved for the file, in bytes.
+    init(_ file: PartialFile, _ store: DiskCacheStore, reserved: Int64) throws {
         self.file = file
         self.store = store
+        self.reserved = reserved
         sink = FileSink(file, at: 0)
-        guard let digests = BlockDigests() else { throw StoreFailure.noDigest }
+        guard let digests = BlockDigests() else {
+            file.remove()
+            throw StoreFailure.noDigest
+        }
         state = Lock(State(digests: digests))
     }
 
@@ -304,7 +314,12 @@ private final class DiskWriter: HTTPCache.BodyWriter {
         } catch {
             throw StoreFailure.file(error)
         }
-        try await store.add(entry, data, fileSize: size + Int64(trailer.count), replacing: replaced)
+        let (file, fileSize) = (file, size + Int64(trailer.count))
+        if reserved > size {
+            // The rest of the space is released.
+            _ = await DiskThread.saving.value(at: file.path) { try? file.truncate(to: fileSize) }
+        }
+        try await store.add(entry, data, fileSize: fileSize, replacing: replaced)
     }
 
     func discard() async {

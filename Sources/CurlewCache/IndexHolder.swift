@@ -27,11 +27,7 @@ final class IndexHolder: @unchecked Sendable {
     /// Opens the index, and removes the files that no entry names.
     ///
     /// - Returns: The failure if the index can be neither opened nor made again.
-    func open() -> StoreFailure? {
-        let result = perform { index throws(Database.Failure) in try self.sweep(index) }
-        if case .failure(let failure) = result { return failure }
-        return nil
-    }
+    func open() -> StoreFailure? { perform { index throws(Database.Failure) in try self.sweep(index) }.failure }
 
     /// Runs a body with the index; a damaged index is made again, and the body runs a second time.
     func perform<Output>(_ body: (CacheIndex) throws(Database.Failure) -> Output) -> Result<Output, StoreFailure> {
@@ -52,16 +48,39 @@ final class IndexHolder: @unchecked Sendable {
         }
     }
 
-    /// Returns the index that the directory has now.
+    /// Returns the index that the directory has now; opens or makes it if necessary.
     private func current() throws(StoreFailure) -> CacheIndex {
-        let found = root.inode(of: CacheIndex.fileName)
-        if let index, found == inode, found != nil { return index }
-        index = nil
-        // SQLite would create the file with the permissions of the umask.
-        do throws(DiskFailure) { _ = try root.file(CacheIndex.fileName) } catch { throw .file(error) }
+        if let index, let inode, root.inode(of: CacheIndex.fileName) == inode { return index }
+        let lock = try locked()
+        defer { withExtendedLifetime(lock) {} }
+        return try opened()
+    }
+
+    /// Returns the lock that a process holds while it opens or replaces the index.
+    ///
+    /// SQLite does not wait for other processes that create the same database, and closing any other descriptor of a
+    /// database would release the locks that this process has on it.
+    private func locked() throws(StoreFailure) -> OwnedDescriptor {
+        do throws(DiskFailure) {
+            let lock = try root.file("lock")
+            try lock.waitForLock(root.path(of: "lock"))
+            return lock
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    /// Opens the index under the lock; a new index gets the entries of the files.
+    private func opened() throws(StoreFailure) -> CacheIndex {
+        do throws(DiskFailure) {
+            // SQLite would create the file with the permissions of the umask.
+            if try !root.create(CacheIndex.fileName) { try root.check(CacheIndex.fileName) }
+        } catch {
+            throw .file(error)
+        }
         inode = root.inode(of: CacheIndex.fileName)
         do throws(Database.Failure) {
-            let made = try CacheIndex(root)
+            let made = try CacheIndex(root) { index throws(Database.Failure) in try adoptFiles(into: index) }
             index = made
             return made
         } catch {
@@ -75,41 +94,45 @@ final class IndexHolder: @unchecked Sendable {
     ///
     /// - Returns: The failure if that is not possible.
     private func repair() -> StoreFailure? {
-        index = nil
-        do throws(DiskFailure) {
-            let lock = try root.file("lock")
+        do throws(StoreFailure) {
+            let lock = try locked()
             defer { withExtendedLifetime(lock) {} }
-            try lock.waitForLock(root.path(of: "lock"))
-            // Another process may have replaced it in the meantime.
-            guard root.inode(of: CacheIndex.fileName) == inode else { return nil }
+            // Another process may have replaced it in the meantime. The open index keeps its inode from being reused.
+            guard let inode, root.inode(of: CacheIndex.fileName) == inode else { return nil }
             for end in ["", "-wal", "-shm"] { root.remove(CacheIndex.fileName + end) }
+            index = nil
+            _ = try opened()
+            changes?.increment()
+            return nil
         } catch {
-            return .file(error)
+            return error
         }
-        let result = attempt { index throws(Database.Failure) in try self.sweep(index) }
-        changes?.increment()
-        if case .failure(let failure) = result { return failure }
-        return nil
     }
 
-    /// Removes the files without an entry; without any entry, makes the entries from the files.
+    /// Adds an entry for each readable file of a body to a new index.
+    private func adoptFiles(into index: CacheIndex) throws(Database.Failure) {
+        for name in (try? bodies.names()) ?? [] {
+            guard let id = Int64(name, radix: 16), let file = StoredFile(bodies.path(of: name)),
+                Int64(exactly: file.id) == id, let entry = file.entry
+            else { continue }
+            try index.adopt(entry, file.data, size: file.fileSize, used: DiskCacheStore.now)
+        }
+    }
+
+    /// Removes the files that no process writes and no entry names.
     private func sweep(_ index: CacheIndex) throws(Database.Failure) {
         try index.withIDs { ids throws(Database.Failure) in
             for name in (try? bodies.names()) ?? [] {
-                let path = bodies.path(of: name)
-                guard !name.hasSuffix(DiskCacheStore.temporary) else {
-                    PartialFile.removeAbandoned(path)
-                    continue
-                }
-                guard let id = Int64(name, radix: 16), !ids.contains(id) else { continue }
-                guard ids.isEmpty, let file = StoredFile(path), Int64(exactly: file.id) == id,
-                    let entry = file.entry
-                else {
+                if name.hasSuffix(DiskCacheStore.temporary) {
+                    PartialFile.removeAbandoned(bodies.path(of: name))
+                } else if let id = Int64(name, radix: 16), !ids.contains(id) {
                     bodies.remove(name)
-                    continue
                 }
-                try index.adopt(entry, file.data, size: file.fileSize, used: DiskCacheStore.now)
             }
         }
     }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
 }

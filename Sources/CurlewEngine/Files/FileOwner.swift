@@ -53,6 +53,11 @@ package enum FileOwner {
     static func check(ofStore descriptor: CInt, _ path: String) throws(DiskFailure) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot inspect", path, errno) }
+        try check(ofStore: status, path)
+    }
+
+    /// Throws for a file of a store that another user owns or may write.
+    static func check(ofStore status: stat, _ path: String) throws(DiskFailure) {
         let rejectionReason = rejectionReason(
             mode: status.st_mode, owner: status.st_uid, links: UInt64(status.st_nlink), user: geteuid(),
             umask: { writable })

@@ -44,11 +44,14 @@ package final class PartialFile: Sendable {
     /// - Throws: A failure with `EEXIST` when the path already exists.
     package static func createPrivate(_ path: String) throws(DiskFailure) -> PartialFile {
         try DiskFile.checkPath(path)
-        let number = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard number >= 0 else { throw DiskFailure("cannot create", path, Glibc.errno) }
-        let file = PartialFile(path, OwnedDescriptor(number))
-        try file.lock()
-        return file
+        while true {
+            let number = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            guard number >= 0 else { throw DiskFailure("cannot create", path, Glibc.errno) }
+            let file = PartialFile(path, OwnedDescriptor(number))
+            // Another process may take the file for an abandoned one before it is locked.
+            _ = flock(number, LOCK_EX)
+            if file.stillHasName { return file }
+        }
     }
 
     /// Removes a file that ``createPrivate(_:)`` has created, unless a process still holds its lock.

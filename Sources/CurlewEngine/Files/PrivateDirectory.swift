@@ -66,6 +66,24 @@ package final class PrivateDirectory: Sendable {
         return file
     }
 
+    /// Creates an empty file with permissions for this user only; returns false if the name exists.
+    package func create(_ name: String) throws(DiskFailure) -> Bool {
+        let number = openat(descriptor.number, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        if number < 0, errno == EEXIST { return false }
+        guard number >= 0 else { throw DiskFailure("cannot create", path(of: name), errno) }
+        close(number)
+        return true
+    }
+
+    /// Throws for a file that is not a regular file of this user only, without opening it.
+    package func check(_ name: String) throws(DiskFailure) {
+        var status = stat()
+        guard fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            throw DiskFailure("cannot inspect", path(of: name), errno)
+        }
+        try FileOwner.check(ofStore: status, path(of: name))
+    }
+
     /// Returns the names in the directory, in any order, except "." and "..".
     package func names() throws(DiskFailure) -> [String] {
         // The stream closes its descriptor.
