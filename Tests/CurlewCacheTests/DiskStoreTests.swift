@@ -160,6 +160,7 @@ struct DiskStoreTests {
         _ = try await store.entries(.all)
         let second = try await write(entry("/2"), 100, to: store)
         #expect(try await store.entries(.all).contains(second))
+        #expect(access(directory.path + "/store/index.sqlite", F_OK) == 0)
         let again = try await self.store()
         #expect(try await again.entries(.key(second.key)) == [second])
         _ = first
@@ -237,5 +238,29 @@ struct DiskStoreTests {
         let ephemeral = Session(.ephemeral, cache: try await .disk(directory.path + "/store"))
         let error = await #expect(throws: NetworkError.self) { try await ephemeral.data(for: Request(server.url("/"))) }
         #expect(error?.message.contains("persistent store") == true)
+    }
+
+    @Test func entryWhoseFileGetsNoNameIsNotVisible() async throws {
+        let store = try await store()
+        var entry = entry()
+        let writer = try await store.writer(for: entry, expecting: nil)
+        try await writer.write(ByteChunk([1]))
+        entry.size = 1
+        for name in try names() { unlink(directory.path + "/store/bodies/" + name) }
+        let finished = entry
+        await #expect(throws: (any Error).self) { try await writer.finish(finished, replacing: []) }
+        #expect(try await store.entries(.all).isEmpty)
+        #expect(try await store.usage().count == 0)
+    }
+
+    @Test func copyOfAFileIsNoOtherResponse() async throws {
+        let entry = try await write(entry(), 100, to: store())
+        try FileManager.default.copyItem(
+            atPath: path(of: entry), toPath: directory.path + "/store/bodies/00000000000000aa")
+        for end in ["", "-wal", "-shm"] { unlink(directory.path + "/store/index.sqlite" + end) }
+        let again = try await store()
+        #expect(try await again.entries(.all) == [entry])
+        #expect(try await again.usage().count == 1)
+        #expect(try names() == [DiskCacheStore.name(of: Int64(entry.id))])
     }
 }

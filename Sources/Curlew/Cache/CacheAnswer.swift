@@ -25,7 +25,7 @@ struct CacheAnswer: Sendable, Hashable {
         guard let wanted = request.fields[.range], request.method == .get, Self.rangeApplies(entry, request) else {
             return
         }
-        guard entry.status == .ok, let bytes = Self.range(wanted, of: entry.size) else { return nil }
+        guard entry.status == .ok, !entry.isDecoded, let bytes = Self.range(wanted, of: entry.size) else { return nil }
         fields[.contentRange] = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(entry.size)"
         fields[.contentLength] = "\(bytes.count)"
         head = ResponseHead(status: .partialContent, version: entry.version, fields: fields, url: entry.url)

@@ -26,7 +26,8 @@ extension HTTPCache {
         public var fields: HeaderFields
         /// The fields of the request that `Vary` lists; values of sensitive fields are replaced by their SHA-256.
         public var requestFields: HeaderFields
-        /// The SHA-256 of the request's credentials; nil if any request may get the response.
+        /// The SHA-256 of the credentials that a request must have, or "" for requests without credentials; nil if any
+        /// request may get the response.
         public var credentials: String?
         /// The time at which the request was sent.
         public var requestedAt: Date
@@ -36,6 +37,8 @@ extension HTTPCache {
         public var size: Int64
         /// The size of the whole body if only its first ``size`` bytes are stored; nil for a whole body.
         public var completeSize: Int64?
+        /// Whether the stored body was decoded, so that ranges of it differ from those of the server.
+        public var isDecoded = false
         /// The tags that the `willStore` closure has set; empty by default.
         public var tags: Set<String>
 
@@ -47,7 +50,7 @@ extension HTTPCache {
         ///   - head: The status and the version of the response.
         ///   - fields: The stored fields of the response.
         ///   - requestFields: The fields of the request that `Vary` lists; empty by default.
-        ///   - credentials: The digest of the request's credentials; nil by default.
+        ///   - credentials: The digest of the credentials that a request must have; nil by default.
         ///   - requestedAt: The time at which the request was sent.
         ///   - receivedAt: The time at which the head was received.
         ///   - tags: The tags; empty by default.

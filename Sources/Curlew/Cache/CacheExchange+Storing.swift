@@ -42,6 +42,7 @@ extension CacheExchange {
             requestFields: CacheRules.requestFields(of: sent, for: fields),
             credentials: rules.requiredCredentials(credentials, fields), requestedAt: requestedAt,
             receivedAt: receivedAt, tags: proposal.tags)
+        entry.isDecoded = response.attempt?.isDecoded == true
         if proposal.mapBytes != nil { entry.fields.remove(.contentLength) }
         return try await stored(
             response, report, entry, sent, expecting: entry.head.contentLength, by: proposal.mapBytes)
@@ -65,7 +66,7 @@ extension CacheExchange {
         report.isStored = true
         report.timeToLive = rules.freshness(of: entry, at: cache.time).timeToLive
         let completeSize =
-            map == nil && response.attempt?.isDecoded == false ? CacheRules.completeSize(of: entry.head) : nil
+            map == nil && !entry.isDecoded ? CacheRules.completeSize(of: entry.head) : nil
         let replaced = await replaced(by: entry, sent)
         let recorder = BodyRecorder(
             entry, to: writer, in: cache, replacing: replaced, completeSize: completeSize, by: map)
@@ -101,6 +102,21 @@ extension CacheExchange {
         return equal + others[(Self.maximumVariants - 1)...].map(\.id)
     }
 
+    /// Replaces a stored response by the updated one, which the `willStore` closure may change or refuse.
+    func replace(_ updated: HTTPCache.Entry) async {
+        var updated = updated
+        if let willStore = cache.options.willStore {
+            var proposal = HTTPCache.Proposal(request: request, head: updated.head, tags: updated.tags)
+            guard await willStore(&proposal) else {
+                await cache.remove([updated])
+                return
+            }
+            updated.fields = rules.storedFields(proposal.head.fields)
+            updated.tags = proposal.tags
+        }
+        _ = await cache.attempt { try await cache.store.update(updated) }
+    }
+
     /// Updates the stored responses to GET by a response to HEAD or to the request's own preconditions
     /// (RFC 9111 §4.3.4, §4.3.5).
     private func update(by head: ResponseHead, _ requestedAt: Date, _ receivedAt: Date) async {
@@ -115,7 +131,7 @@ extension CacheExchange {
             }
             let updated = rules.updated(
                 entry, by: head, to: lookUp, requestedAt: requestedAt, receivedAt: receivedAt)
-            _ = await cache.attempt { try await cache.store.update(updated) }
+            await replace(updated)
         }
     }
 

@@ -27,14 +27,14 @@ struct CacheExchange {
             return response
         case .validate(let entry, let report): return try await validated(entry, report)
         case .complete(let entry, let report): return try await completed(entry, report)
-        case .forward(let report): return try await forwarded(report)
+        case .forward(let report, let stale): return try await forwarded(report, insteadOfError: stale)
         case .unavailable(let report): return unavailable(report)
         }
     }
 
     /// Returns the response for a request that must not be sent (RFC 9111 §5.2.1.7).
     func unavailable(_ report: HTTPCache.Report) -> IncomingResponse {
-        cache.count(\.misses)
+        if lookUp.method == .get || lookUp.method == .head { cache.count(\.misses) }
         return reported(IncomingResponse(ResponseHead(status: .gatewayTimeout, url: request.url), to: request), report)
     }
 
@@ -88,16 +88,23 @@ struct CacheExchange {
     // MARK: Requests to the server
 
     /// Sends the request as it is.
-    private func forwarded(_ report: HTTPCache.Report) async throws -> IncomingResponse {
-        cache.count(\.misses)
+    ///
+    /// - Parameter stale: The stale response that may replace an error.
+    private func forwarded(
+        _ report: HTTPCache.Report, insteadOfError stale: HTTPCache.Entry? = nil
+    ) async throws -> IncomingResponse {
         var request = request
         if lookUp.policy == .reloadFromOrigin {
             if !request.fields.contains(.cacheControl) { request.fields[.cacheControl] = "no-cache" }
             if !request.fields.contains("Pragma") { request.fields["Pragma"] = "no-cache" }
         }
         let requestedAt = cache.time
-        let response = try await next(request)
-        return try await received(response, report, requestedAt)
+        switch try await sent(request, insteadOfError: stale) {
+        case .stale(let response): return response
+        case .received(let response):
+            cache.count(\.misses)
+            return try await received(response, report, requestedAt)
+        }
     }
 
     /// Asks the server whether a stored response is still valid (RFC 9111 §4.3).
@@ -106,9 +113,9 @@ struct CacheExchange {
         conditional.fields.merge(CacheRules.preconditions(for: entry))
         let requestedAt = cache.time
         let response: IncomingResponse
-        do throws(NetworkError) { response = try await next(conditional) } catch {
-            guard !error.isCancellation, let stale = await servedInstead(of: entry) else { throw error }
-            return stale
+        switch try await sent(conditional, insteadOfError: entry) {
+        case .stale(let response): return response
+        case .received(let received): response = received
         }
         if response.head.status == .notModified {
             await response.discard()
@@ -118,7 +125,7 @@ struct CacheExchange {
             let updated = rules.updated(
                 entry, by: response.head, to: lookUp.sent(response.request), requestedAt: requestedAt,
                 receivedAt: cache.time)
-            _ = await cache.attempt { try await cache.store.update(updated) }
+            await replace(updated)
             var report = report
             report.forwardedStatus = .notModified
             report.isStored = true
@@ -129,14 +136,29 @@ struct CacheExchange {
             cache.count(\.validations)
             return result
         }
-        if Self.errors.contains(response.head.status), rules.mayReplaceError(entry, lookUp, at: cache.time) {
-            if let stale = await servedInstead(of: entry, response.head.status) {
-                await response.discard()
-                return stale
-            }
-        }
         cache.count(\.misses)
         return try await received(response, report, requestedAt)
+    }
+
+    /// The response to a request that was sent.
+    private enum Sent {
+        case received(IncomingResponse)
+        /// A stale response, because the server failed or was not reachable.
+        case stale(IncomingResponse)
+    }
+
+    /// Sends a request; a stale response may replace an error.
+    private func sent(_ request: Request, insteadOfError stale: HTTPCache.Entry?) async throws(NetworkError) -> Sent {
+        let response: IncomingResponse
+        do throws(NetworkError) { response = try await next(request) } catch {
+            guard !error.isCancellation, let stale, let served = await servedInstead(of: stale) else { throw error }
+            return .stale(served)
+        }
+        guard let stale, Self.errors.contains(response.head.status),
+            let served = await servedInstead(of: stale, response.head.status)
+        else { return .received(response) }
+        await response.discard()
+        return .stale(served)
     }
 
     /// The statuses that `stale-if-error` treats as errors (RFC 5861 §4).

@@ -35,7 +35,7 @@ struct CacheInterceptor: FoldableInterceptor {
         -> IncomingResponse
     {
         guard let target = try? request.target() else { return try await next(request) }
-        let lookUp = settings.lookUp(for: request, target)
+        let lookUp = settings.lookUp(for: request, target, isAtOrigin: context.isAtOrigin(request))
         let exchange = CacheExchange(
             cache: cache, settings: settings, request: request, lookUp: lookUp, context: context, next: next)
         if !context.isSaved, request.body.isNone || !request.method.isSafe { return try await exchange.response() }
@@ -62,7 +62,9 @@ extension CacheInterceptor.Settings {
     }
 
     /// Returns what the rules need to know about a request.
-    func lookUp(for request: Request, _ target: RequestTarget) -> CacheRequest {
+    ///
+    /// - Parameter isAtOrigin: Whether authenticators may add credentials to the request.
+    func lookUp(for request: Request, _ target: RequestTarget, isAtOrigin: Bool) -> CacheRequest {
         let decodes = request.options.decompression.map { $0 == .automatic } ?? self.decodes
         var own = request.fields
         var defaults = fields
@@ -70,54 +72,52 @@ extension CacheInterceptor.Settings {
         if decodes, !request.withheld.contains(.acceptEncoding), !defaults.contains(.acceptEncoding) {
             defaults[.acceptEncoding] = acceptEncoding
         }
-        let credentials = credentials(of: request, defaults, target)
+        let credentials = credentials(of: request, defaults, target, isAtOrigin: isAtOrigin)
         if let cookie = cookies?.adapted(request)?.fields[.cookie] { own[.cookie] = cookie }
         return CacheRequest(
             request.method, CacheKey.url(of: target), fields: own, defaults: defaults,
             policy: request.options.cache ?? policy, decodes: decodes, credentials: credentials)
     }
 
-    /// Returns a digest of the credentials in the fields of a request and in its URL; nil without credentials.
-    private func credentials(of request: Request, _ defaults: HeaderFields, _ target: RequestTarget) -> String? {
+    /// Returns the credentials in the fields of a request and in its URL, as a digest.
+    private func credentials(
+        of request: Request, _ defaults: HeaderFields, _ target: RequestTarget, isAtOrigin: Bool
+    ) -> CacheRules.Credentials {
+        if isAtOrigin, !request.options.isAnonymous, !request.hasOwnCredentials,
+            hasAuthenticator || request.interceptors.contains(where: { $0 is any Authenticator })
+        {
+            return .added
+        }
         var values = target.userInfo.map { [$0] } ?? []
         for fields in [request.fields, defaults] {
             for field in fields where isCredential(field.name) {
                 values.append("\(field.name.canonical):\(field.value)")
             }
         }
-        return values.isEmpty ? nil : CacheKey.digest(values.joined(separator: "\n"))
+        return values.isEmpty ? .none : .known(CacheKey.digest(values.joined(separator: "\n")))
     }
 
     private func isCredential(_ name: HeaderName) -> Bool { name.isSensitive || sensitiveFields.contains(name) }
 
-    /// Returns the credentials of a request as the cache sees them.
+    /// Returns the credentials of a request as it was sent.
     ///
-    /// - Parameters:
-    ///   - request: The request when it reached the cache.
-    ///   - sent: The request as it was sent.
+    /// - Parameter request: The request when it reached the cache.
     func credentials(of request: Request, _ lookUp: CacheRequest, sent: Request) -> CacheRules.Credentials {
-        let isAuthenticated = hasAuthenticator || request.interceptors.contains { $0 is any Authenticator }
-        let added = sent.fields.contains { field in
-            if Self.harmless.contains(field.name) || request.fields[field.name] == sent.fields[field.name] {
-                return false
-            }
-            return isAuthenticated || isCredential(field.name) || field.name.isHidden
+        let isAdded = sent.fields.contains { field in
+            guard field.name != .cookie, isCredential(field.name) || field.name.isHidden else { return false }
+            return request.fields[field.name] != sent.fields[field.name]
         }
-        if added || isAuthenticated && sent.url != request.url { return .added }
-        return lookUp.credentials.map { .known($0) } ?? .none
+        return isAdded ? .added : lookUp.credentials
     }
-
-    /// The fields that Curlew's own interceptors add behind the cache.
-    private static let harmless: Set<HeaderName> = [
-        .cookie, "traceparent", "tracestate", "baggage", .ifNoneMatch, .ifModifiedSince, .range, .ifRange,
-    ]
 }
 
 extension ResponseHead {
     /// Returns this head with the report of a cache, which is also added to `Cache-Status`: the last member is that of
     /// the cache next to the user (RFC 9211 §2).
     func reporting(_ report: HTTPCache.Report) -> ResponseHead {
-        var fields = fields
+        // The member of the same cache is replaced if the head has one already.
+        let own = cache.map { HeaderFields.Field(name: "Cache-Status", value: $0.description) }
+        var fields = HeaderFields(fields.filter { $0 != own })
         fields.append("Cache-Status", report.description)
         var head = with(fields: fields)
         head.cache = report

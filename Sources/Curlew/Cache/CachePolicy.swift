@@ -13,8 +13,9 @@ extension Request {
     /// | `.onlyIfCached` | at any age; without one the response is a 504, and nothing is sent | – |
     /// | `.revalidate` | after a validation, unless it is immutable and fresh | yes |
     ///
-    /// A response with `no-cache` or `must-revalidate` is never used without a validation once it is stale, under any
-    /// policy (RFC 9111 §5.2.2). The request's own `Cache-Control` applies too.
+    /// Under any policy, a response with `no-cache` is never used without a validation, and one with `must-revalidate`
+    /// is not used without a validation when it is stale (RFC 9111 §5.2.2). The request's own `Cache-Control` applies
+    /// too.
     public enum CachePolicy: String, Sendable, Hashable, Codable, CaseIterable {
         /// The rules of HTTP (RFC 9111), with the request's `Cache-Control`.
         case standard

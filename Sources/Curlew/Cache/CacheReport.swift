@@ -47,7 +47,8 @@ extension HTTPCache {
             case noStore = "no-store"
             /// `private` in a response, and the cache is shared.
             case isPrivate = "private"
-            /// The request had credentials, and the response does not allow its use for others.
+            /// The request had credentials, and the response does not allow its use for others; or the stored response
+            /// belongs to other credentials.
             case credentials
             /// The status is not cacheable without explicit freshness, or not at all.
             case status

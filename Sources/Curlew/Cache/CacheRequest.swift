@@ -13,13 +13,12 @@ struct CacheRequest: Sendable {
     let policy: Request.CachePolicy
     /// Whether the body of an encoded response is decoded.
     let decodes: Bool
-    /// The credentials of the request as one text; nil without credentials.
-    let credentials: String?
+    let credentials: CacheRules.Credentials
     let directives: CacheControl
 
     init(
         _ method: Method, _ url: String, fields: HeaderFields = [:], defaults: HeaderFields = [:],
-        policy: Request.CachePolicy = .standard, decodes: Bool = true, credentials: String? = nil
+        policy: Request.CachePolicy = .standard, decodes: Bool = true, credentials: CacheRules.Credentials = .none
     ) {
         self.method = method
         self.url = url

@@ -13,8 +13,8 @@ enum CacheDecision: Sendable, Hashable {
     case validate(HTTPCache.Entry, HTTPCache.Report)
     /// Ask the server for the rest of a response whose start is stored.
     case complete(HTTPCache.Entry, HTTPCache.Report)
-    /// Send the request as it is.
-    case forward(HTTPCache.Report)
+    /// Send the request as it is; the stale entry, if there is one, may replace an error.
+    case forward(HTTPCache.Report, instead: HTTPCache.Entry? = nil)
     /// Respond with the status 504, because the request must not be sent.
     case unavailable(HTTPCache.Report)
 }
@@ -29,7 +29,9 @@ extension CacheRules {
         switch decision {
         case .serve, .unavailable: return decision
         case .refresh(let entry, let report): return .serve(entry, report)
-        case .validate, .complete, .forward: return .unavailable(.init(.miss, reason: .onlyIfCached))
+        case .validate(_, var report), .complete(_, var report), .forward(var report, _):
+            report.reason = .onlyIfCached
+            return .unavailable(report)
         }
     }
 
@@ -42,13 +44,16 @@ extension CacheRules {
         let usable = candidates.filter { !request.decodes || !$0.fields.contains(.contentEncoding) }
         guard let entry = Self.latest(of: usable) else {
             if !candidates.isEmpty { return .forward(.init(.miss, reason: .encoding)) }
+            if entries.contains(where: { varies($0, like: request) }) {
+                return .forward(.init(.miss, reason: .credentials))
+            }
             return .forward(.init(entries.isEmpty ? .uriMiss : .varyMiss))
         }
         let decision = decide(request, entry, at: now)
         switch decision {
         // The request asks the server itself, and its response is about that.
-        case .validate(_, let report) where request.asksItself, .complete(_, let report) where request.asksItself:
-            return .forward(report)
+        case .validate(let entry, let report) where request.asksItself: return .forward(report, instead: entry)
+        case .complete(_, let report) where request.asksItself: return .forward(report)
         default: return decision
         }
     }
@@ -68,8 +73,7 @@ extension CacheRules {
                 let reason: HTTPCache.Report.Reason? = freshness.isFresh ? nil : .acceptedStale
                 return .serve(entry, .init(hit: freshness.timeToLive, reason: reason))
             }
-            if let limit = directives.staleWhileRevalidate, request.policy == .standard,
-                request.directives.maxAge == nil, request.directives.minFresh == nil,
+            if let limit = directives.staleWhileRevalidate, request.directives.maxAge == nil, request.directives.minFresh == nil,
                 -freshness.remaining < limit.inSeconds
             {
                 return .refresh(entry, .init(hit: freshness.timeToLive, reason: .revalidating))
@@ -83,8 +87,22 @@ extension CacheRules {
     /// Whether a stored response was made for such a request: the fields that `Vary` lists are equal (RFC 9111 §4.1),
     /// and the credentials are.
     func matches(_ entry: HTTPCache.Entry, _ request: CacheRequest) -> Bool {
-        if let credentials = entry.credentials, credentials != request.credentials { return false }
-        return entry.fields.varyingNames.allSatisfy { name in
+        admits(request.credentials, entry) && varies(entry, like: request)
+    }
+
+    /// Whether requests with these credentials may get a stored response.
+    private func admits(_ credentials: Credentials, _ entry: HTTPCache.Entry) -> Bool {
+        guard let required = entry.credentials else { return true }
+        return switch credentials {
+        case .none: required.isEmpty
+        case .known(let text): required == text
+        case .added: false
+        }
+    }
+
+    /// Whether the fields that `Vary` lists are equal.
+    private func varies(_ entry: HTTPCache.Entry, like request: CacheRequest) -> Bool {
+        entry.fields.varyingNames.allSatisfy { name in
             guard name != "*" else { return false }
             // Bytes are compared: for Swift, strings of different bytes can be equal.
             let (stored, value) = (entry.requestFields[name], request.normalizedValue(name))
@@ -140,11 +158,11 @@ extension CacheRules {
         of entry: HTTPCache.Entry, _ report: HTTPCache.Report, for request: CacheRequest
     ) -> CacheDecision {
         // The response to HEAD updates the entry anyway.
-        guard request.method == .get else { return .forward(report) }
+        guard request.method == .get else { return .forward(report, instead: entry) }
         guard entry.fields.contains(.etag) || entry.fields.contains(.lastModified) else {
             var report = report
             report.reason = report.reason ?? .noValidator
-            return .forward(report)
+            return .forward(report, instead: entry)
         }
         return .validate(entry, report)
     }

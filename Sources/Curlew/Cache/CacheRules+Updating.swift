@@ -54,7 +54,8 @@ extension CacheRules {
     /// Whether a response to HEAD describes the stored response to GET (RFC 9111 §4.3.5).
     static func describes(_ head: ResponseHead, _ entry: HTTPCache.Entry) -> Bool {
         for name in [HeaderName.etag, .lastModified] {
-            if let new = head[name], new != entry.fields[name] { return false }
+            // Servers that compress a response weaken its tag.
+            if let new = head[name], entry.fields[name].map({ opaque($0) }) != opaque(new) { return false }
         }
         // The stored length of a decoded body is not that of the encoded one.
         guard head[.contentEncoding] == nil, let length = head.contentLength, let stored = entry.head.contentLength

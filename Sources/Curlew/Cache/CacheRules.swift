@@ -51,7 +51,7 @@ struct CacheRules: Sendable {
         case none
         /// The request had credentials when it reached the cache.
         case known(String)
-        /// An authenticator added credentials behind the cache.
+        /// An authenticator adds credentials behind the cache.
         case added
     }
 
@@ -91,11 +91,12 @@ struct CacheRules: Sendable {
     }
 
     /// Returns the credentials that a request must have to get a stored response; nil if any request may get it.
+    ///
+    /// - Returns: A digest, or "" for requests without credentials.
     func requiredCredentials(_ credentials: Credentials, _ fields: HeaderFields) -> String? {
-        guard !isShared, case .known(let text) = credentials, !directives(of: fields).values.isPublic else {
-            return nil
-        }
-        return text
+        if isShared || directives(of: fields).values.isPublic { return nil }
+        if case .known(let text) = credentials { return text }
+        return ""
     }
 
     /// Returns the fields of a response that are stored (RFC 9111 §3.1, and §5.2.2.4 and §5.2.2.7 for field lists).

@@ -33,7 +33,7 @@ public final class HTTPCache: Sendable {
         public var usesNoVarySearch = false
         /// The maximum size of a stored body; nil, the default, for the limit of the store.
         public var maximumBodySize: ByteCount?
-        /// Called before a response to GET is stored; nil unless set.
+        /// Called for each response to GET, and for each stored response that a server has confirmed; nil unless set.
         ///
         /// The closure may change the proposal, and returns whether to store it. The rules of HTTP apply to the changed
         /// head: with another `Cache-Control` a response can become cacheable.
@@ -138,7 +138,7 @@ public final class HTTPCache: Sendable {
         public var staleHits = 0
         /// Requests whose stored response a server confirmed (304).
         public var validations = 0
-        /// Requests that were sent to a server for another reason, except those of other methods than GET and HEAD.
+        /// GET and HEAD requests for which nothing usable was stored.
         public var misses = 0
         /// Responses that were stored.
         public var stores = 0

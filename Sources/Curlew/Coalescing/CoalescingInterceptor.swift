@@ -42,7 +42,9 @@ struct CoalescingInterceptor: FoldableInterceptor {
                 let response = try await shared.run.response()
                 table.leave(key, shared, isOver: true)
                 if !isFirst { shared.run.session.cache?.count(\.collapsed) }
-                return result(response, of: shared.run, isFirst: isFirst)
+                let result = result(response, of: shared.run, isFirst: isFirst)
+                if let report = result.head.cache { context.announce(.cached(report, for: request)) }
+                return result
             } catch {
                 table.leave(key, shared, isOver: !Task.isCancelled)
                 // The others have left just before this request joined.
@@ -55,9 +57,9 @@ struct CoalescingInterceptor: FoldableInterceptor {
     private func result(_ response: Response<Data>, of run: TransferRun, isFirst: Bool) -> IncomingResponse {
         let body = IncomingBody(response.value, trailers: response.trailers)
         var head = response.head
-        if !isFirst, var report = head.cache {
+        if !isFirst, var report = head.cache, !report.isHit {
             report.isCollapsed = true
-            head.cache = report
+            head = head.reporting(report)
         }
         return IncomingResponse(head, body, run.finalRequest, run.finalAttempt)
     }

@@ -202,4 +202,83 @@ struct CacheBodyTests {
         for _ in 0..<2 { #expect(try await fresh.get("/old").body == "new") }
         #expect(fresh.server.requests.map(\.path) == ["/old", "/new"])
     }
+
+    @Test func bodyIsNotStoredAfterAFailureOfTheStore() async throws {
+        let scene = try CacheScene(store: FlawedStore(.failsFirstWrite)) { _ in
+            .pattern(Self.pattern).field("Cache-Control", "max-age=60")
+        }
+        var count = 0
+        for try await chunk in scene.session.transfer(Request(scene.server.url("/"))).bytes { count += chunk.count }
+        #expect(count == 1 << 20)
+        #expect(try await scene.cache.entries().isEmpty)
+        #expect(scene.cache.statistics.failures == 1 && scene.cache.statistics.stores == 0)
+    }
+
+    @Test func storedBodyOfAnotherSizeIsAnErrorAndRemoved() async throws {
+        let scene = try CacheScene(store: FlawedStore(.servesTooLittle)) { _ in
+            .text("abc").field("Cache-Control", "max-age=60")
+        }
+        try await scene.get()
+        let error = await #expect(throws: NetworkError.self) { try await scene.get() }
+        #expect(error?.kind == .cacheFailed)
+        #expect(try await scene.cache.entries().isEmpty && scene.cache.statistics.failures == 1)
+        #expect(try await scene.get().body == "abc")
+    }
+}
+
+/// A store in memory that misbehaves.
+private final class FlawedStore: CacheStore {
+    enum Flaw: Sendable { case failsFirstWrite, servesTooLittle }
+
+    private let store = HTTPCache.MemoryStore(limit: .mebibytes(64))
+    private let flaw: Flaw
+
+    init(_ flaw: Flaw) { self.flaw = flaw }
+
+    var maximumBodySize: Int64 { store.maximumBodySize }
+
+    func entries(_ selection: HTTPCache.Selection) async throws -> [HTTPCache.Entry] { await store.entries(selection) }
+
+    func body(of entry: HTTPCache.Entry, _ range: Range<Int64>) async throws -> HTTPCache.StoredBody? {
+        let body = await store.body(of: entry, range)
+        guard flaw == .servesTooLittle, case .data(let data)? = body else { return body }
+        return .chunks(
+            AsyncThrowingStream<ByteChunk, any Error> { continuation in
+                continuation.yield(ByteChunk(Array(data.dropLast())))
+                continuation.finish()
+            })
+    }
+
+    func writer(for entry: HTTPCache.Entry, expecting size: Int64?) async throws -> any HTTPCache.BodyWriter {
+        let writer = await store.writer(for: entry, expecting: size)
+        return flaw == .failsFirstWrite ? Writer(writer) : writer
+    }
+
+    func update(_ entry: HTTPCache.Entry) async throws { await store.update(entry) }
+    func remove(_ ids: [HTTPCache.Entry.ID]) async throws -> Int { await store.remove(ids) }
+    func usage() async throws -> HTTPCache.Usage { await store.usage() }
+
+    private struct Failure: Error {}
+
+    private final class Writer: HTTPCache.BodyWriter {
+        private let writer: any HTTPCache.BodyWriter
+        private let hasFailed = Lock(false)
+
+        init(_ writer: any HTTPCache.BodyWriter) { self.writer = writer }
+
+        func write(_ chunk: ByteChunk) async throws {
+            let fails = hasFailed.withLock { hasFailed in
+                defer { hasFailed = true }
+                return !hasFailed
+            }
+            if fails { throw Failure() }
+            try await writer.write(chunk)
+        }
+
+        func finish(_ entry: HTTPCache.Entry, replacing replaced: [HTTPCache.Entry.ID]) async throws {
+            try await writer.finish(entry, replacing: replaced)
+        }
+
+        func discard() async { await writer.discard() }
+    }
 }

@@ -94,7 +94,9 @@ struct CacheCase: Sendable, CustomTestStringConvertible {
             requestedAt: received.addingTimeInterval(-delay),
             receivedAt: received)
         if let part { (entry.size, entry.completeSize) = (part.size, part.of) }
-        let later = CacheRequest(method, Self.url, fields: request, policy: policy, credentials: with)
+        let later = CacheRequest(
+            method, Self.url, fields: request, policy: policy,
+            credentials: with.map { .known($0) } ?? .none)
         let decision = rules.decide(later, [entry], at: received.addingTimeInterval(age))
         #expect(Self.result(of: decision) == result)
     }
@@ -105,7 +107,7 @@ struct CacheCase: Sendable, CustomTestStringConvertible {
         case .refresh: .refresh
         case .validate(_, let report): .validate(report.forwarding ?? .bypass)
         case .complete: .complete
-        case .forward(let report): .forward(report.forwarding ?? .bypass)
+        case .forward(let report, _): .forward(report.forwarding ?? .bypass)
         case .unavailable: .unavailable
         }
     }

@@ -205,6 +205,9 @@ struct CacheFreshnessTests {
 
     static let heuristics: [CacheCase] = [
         CacheCase(
+            "RFC 9111 §4.2.2 private allows no heuristic for a 302", status: 302,
+            [.cacheControl: "private", .lastModified: CacheCase.date(-600)], .validate(.stale)),
+        CacheCase(
             "RFC 9111 §4.2.2 a tenth of the time since the last change", [.lastModified: CacheCase.date(-600)], age: 59,
             .hit()),
         CacheCase(

@@ -10,6 +10,12 @@ struct CacheMatchingTests {
     @Test(arguments: ages) func ageIsCalculated(_ row: CacheCase) { row.check() }
     @Test(arguments: varying) func varyingFieldsAreCompared(_ row: CacheCase) { row.check() }
 
+    /// RFC 9110 §12.5.5: a 304 can bring the asterisk, so a stored response can have it.
+    @Test func storedAsteriskMatchesNothing() {
+        let entry = CacheUpdatingTests.entry([.cacheControl: "max-age=60", .vary: "Accept, *"])
+        #expect(!CacheRules().matches(entry, CacheUpdatingTests.request))
+    }
+
     static let ages: [CacheCase] = [
         CacheCase(
             "RFC 9111 §4.2.3 Age adds to the time in the cache", [.cacheControl: "max-age=60", .age: "50"], age: 9,

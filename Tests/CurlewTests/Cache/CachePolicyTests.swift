@@ -262,7 +262,7 @@ struct CachePolicyTests {
 
     @Test func nothingStoredIsUnavailableOffline() {
         let request = CacheRequest(.get, CacheCase.url, policy: .onlyIfCached)
-        #expect(Self.decision([], request) == .unavailable(.init(.miss, reason: .onlyIfCached)))
+        #expect(Self.decision([], request) == .unavailable(.init(.uriMiss, reason: .onlyIfCached)))
     }
 
     /// RFC 9111 §4: the response with the most recent Date is used, or the one that arrived last.
@@ -288,9 +288,9 @@ struct CachePolicyTests {
         let stale: HeaderFields = [.date: CacheCase.date(0), .cacheControl: "max-age=0"]
         let entry = Self.entry(stale)
         let request = CacheRequest(.get, CacheCase.url)
-        #expect(Self.decision([entry], request) == .forward(.init(.stale, reason: .noValidator)))
+        #expect(Self.decision([entry], request) == .forward(.init(.stale, reason: .noValidator), instead: entry))
         let uncached = Self.entry([.date: CacheCase.date(0), .cacheControl: "no-cache"])
-        #expect(Self.decision([uncached], request) == .forward(.init(.miss, reason: .noCache)))
+        #expect(Self.decision([uncached], request) == .forward(.init(.miss, reason: .noCache), instead: uncached))
         let unstored = CacheRequest(.get, CacheCase.url, fields: [.cacheControl: "no-store"])
         #expect(Self.decision([entry], unstored) == .forward(.init(.request, reason: .requestNoStore)))
     }

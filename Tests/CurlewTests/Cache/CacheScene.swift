@@ -52,4 +52,20 @@ struct CacheScene {
 
     /// The number of requests that the server has received.
     var requests: Int { server.requestCount }
+
+    /// Returns a function that numbers its responses.
+    static func counting(_ fields: HeaderFields = [:], status: Int = 200)
+        -> @Sendable (RecordedRequest) -> MockResponse
+    {
+        let count = Lock(0)
+        return { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return fields.reduce(MockResponse.text("\(number)", status: status)) {
+                $0.field($1.name.rawValue, $1.value)
+            }
+        }
+    }
 }

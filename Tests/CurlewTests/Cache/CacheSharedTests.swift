@@ -139,6 +139,12 @@ struct CacheSharedTests {
 
     static let targeted: [CacheCase] = [
         CacheCase(
+            "RFC 9213 §2.1 a targeted switch with a number is ignored", targeted: ["CDN-Cache-Control"],
+            ["CDN-Cache-Control": "no-store=1, max-age=60"], age: 59, .hit()),
+        CacheCase(
+            "RFC 9213 §2.1 a targeted time without a number is ignored", targeted: ["CDN-Cache-Control"],
+            ["CDN-Cache-Control": "max-age", .lastModified: CacheCase.date(-600)], age: 59, .hit()),
+        CacheCase(
             "RFC 9213 §2.2 a targeted field wins over Cache-Control", shared: true, targeted: ["CDN-Cache-Control"],
             [.cacheControl: "no-store", "CDN-Cache-Control": "max-age=60"], age: 59, .hit()),
         CacheCase(

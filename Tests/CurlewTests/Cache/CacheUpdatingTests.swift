@@ -129,7 +129,8 @@ struct CacheUpdatingTests {
         Match("RFC 9111 §4.3.5 HEAD without validators", [.etag: "\"1\""], [.date: CacheCase.date(0)], true),
         Match("RFC 9111 §4.3.5 HEAD with an equal entity tag", [.etag: "\"1\""], [.etag: "\"1\""], true),
         Match("RFC 9111 §4.3.5 HEAD with another entity tag", [.etag: "\"1\""], [.etag: "\"2\""], false),
-        Match("RFC 9111 §4.3.5 HEAD with a weak entity tag", [.etag: "\"1\""], [.etag: "W/\"1\""], false),
+        // nginx weakens the tag of a response that it compresses, but not that of a 304, which the entry may have.
+        Match("RFC 9111 §4.3.5 HEAD with a weak entity tag", [.etag: "\"1\""], [.etag: "W/\"1\""], true),
         Match(
             "RFC 9111 §4.3.5 HEAD with an equal date", [.lastModified: CacheCase.date(-60)],
             [.lastModified: CacheCase.date(-60)], true),
@@ -160,6 +161,13 @@ struct CacheUpdatingTests {
     ]
 
     static let updates: [Update] = [
+        Update(
+            "RFC 9111 §3.2 the type of the stored body stays", [.contentType: "text/plain"],
+            [.contentType: "text/html"],
+            [.contentType: "text/plain"]),
+        Update(
+            "RFC 9211 §2 the report of another cache is not added", [.etag: "\"1\""], ["Cache-Status": "other; hit"],
+            [.etag: "\"1\""]),
         Update(
             "RFC 9111 §3.2 a field is replaced", [.cacheControl: "max-age=60", .etag: "\"1\""],
             [.cacheControl: "max-age=10"], [.cacheControl: "max-age=10", .etag: "\"1\""]),

@@ -89,8 +89,10 @@ struct CoalescingTests {
         let gate = Gate()
         let server = try server(gate)
         let url = server.url("/held")
+        var trusted = Request(url)
+        trusted.trust = SystemTrust()
         let requests = [
-            Request(url), Request(url, fields: [.authorization: "Bearer a"]),
+            trusted, Request(url), Request(url, fields: [.authorization: "Bearer a"]),
             Request(url, fields: [.authorization: "Bearer b"]), Request(url, fields: [.accept: "text/plain"]),
             Request(url + "?a"), Request(url, options: [.decompression(.off)]),
             Request(url, options: [.cookies(.none)]), Request(.head, url),
@@ -239,5 +241,22 @@ struct CoalescingTests {
         #expect(
             collapsed == 2 && cache.statistics.stores == 1 && cache.statistics.collapsed == 2
                 && server.requestCount == 1)
+    }
+
+    @Test func requestJoinsAfterAnotherHasLeft() async throws {
+        let gate = Gate()
+        let server = try server(gate)
+        let request = Request(server.url("/held"))
+        let tasks = (0..<2).map { _ in Task { try await session.data(for: request).0 } }
+        await waitFor(2, session)
+        while server.requestCount < 1 { await Task.yield() }
+        tasks[0].cancel()
+        _ = await tasks[0].result
+        let late = Task { try await session.data(for: request).0 }
+        while session.core.coalescing.waiting < 2, server.requestCount < 2 { await Task.yield() }
+        gate.open()
+        #expect(try await tasks[1].value == Data("held -".utf8))
+        #expect(try await late.value == Data("held -".utf8))
+        #expect(server.requestCount == 1)
     }
 }

@@ -52,7 +52,7 @@ struct ApacheServer: PeerServer {
     private static func loadModules() -> String {
         let names = [
             "mpm_event", "authz_core", "mime", "headers", "alias", "filter", "deflate", "brotli", "dav", "dav_fs",
-            "lua",
+            "lua", "expires",
             "ssl", "http2", "socache_shmcb", "authn_core", "authn_file", "authz_user", "auth_basic", "auth_digest",
         ]
         return names.filter { $0 != "brotli" || hasBrotli }
@@ -134,6 +134,12 @@ struct ApacheServer: PeerServer {
             Alias /brotli \(folder)/files
             <Location /gzip>
                 SetOutputFilter DEFLATE
+            </Location>
+            Alias /cached \(folder)/files
+            <Location /cached>
+                ExpiresActive on
+                ExpiresDefault "access plus 60 seconds"
+                AddOutputFilterByType DEFLATE text/plain
             </Location>
             \(hasBrotli ? "<Location /brotli>\nSetOutputFilter BROTLI_COMPRESS\n</Location>" : "")
             \(protected("basic", "Basic", "AuthUserFile \(folder)/passwords", folder))

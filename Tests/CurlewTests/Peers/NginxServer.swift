@@ -106,6 +106,7 @@ struct NginxServer: PeerServer {
         }
         location /limited/ { root \(folder); dav_methods PUT; client_max_body_size 1k; lingering_close on; }
         location /gzip/ { alias \(folder)/files/; gzip on; gzip_types text/plain; }
+        location /cached/ { alias \(folder)/files/; expires 60s; gzip on; gzip_types text/plain; gzip_vary on; }
         location = /answer { return 200 "Answered.\\n"; }
         location = /nothing { return 204; }
         location = /who { return 200 "$ssl_client_s_dn $ssl_protocol"; }
