@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 # The number of tests that run at once: if all tests ran at once, each would be so slow that its peers would time out.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
-.PHONY: help run demo-api demo-cookies demo-download demo-faults demo-observe demo-resilient demo-stream demo-trust test test-newer-libcurl check bench sanitize sabotage fuzz format clean
+.PHONY: help run demo-api demo-cache demo-cookies demo-download demo-faults demo-observe demo-resilient demo-stream demo-trust test test-newer-libcurl check bench sanitize sabotage fuzz format clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-27s%s\n", $$1, $$2 }'
@@ -16,6 +16,11 @@ demo-api: ## a small typed API client and its use
 	@Scripts/setup
 	@swift build --quiet --product TypedAPI
 	@"$$(swift build --show-bin-path)/TypedAPI"
+
+demo-cache: ## requests through a cache, with the reason why each response was used, validated or stored
+	@Scripts/setup
+	@swift build --quiet --product Cached
+	@"$$(swift build --show-bin-path)/Cached"
 
 demo-cookies: ## a scraper that logs in by a form, keeps its cookies in a file, and shows what the jar did
 	@Scripts/setup

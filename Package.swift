@@ -46,7 +46,8 @@ let package = Package(
         .target(
             name: "CurlewTerminal", dependencies: ["Curlew", "CurlewEngine", "CurlewSupport"], swiftSettings: strict),
         .target(name: "CurlewXML", dependencies: ["Curlew", "CurlewSupport", "CXML2"], swiftSettings: strict),
-        .target(name: "CurlewTesting", dependencies: ["Curlew", "CurlewShims", "CurlewSupport"], swiftSettings: strict),
+        .target(
+            name: "CurlewTesting", dependencies: ["Curlew", "CurlewShims", "CurlewSupport"], swiftSettings: strict),
 
         .executableTarget(
             name: "Tour", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Tour", swiftSettings: strict),
@@ -60,6 +61,9 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "TypedAPI", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/TypedAPI",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "Cached", dependencies: ["Curlew", "CurlewCache", "CurlewTesting"], path: "Examples/Cached",
             swiftSettings: strict),
         .executableTarget(
             name: "Resilient", dependencies: ["Curlew", "CurlewAuth", "CurlewTesting"], path: "Examples/Resilient",

@@ -49,7 +49,7 @@ private func showRules(_ stage: inout Stage) async throws {
 
     print("\nWithout a stored response, .onlyIfCached sends nothing:")
     try await stage.show(
-        stage.get("/never", options: .cache(.onlyIfCached)), "curlew; fwd=miss; detail=only-if-cached", status: 504)
+        stage.get("/never", options: .cache(.onlyIfCached)), "curlew; fwd=uri-miss; detail=only-if-cached", status: 504)
 }
 
 /// Stale responses that are used while the server is asked, or instead of an error (RFC 5861).
@@ -71,7 +71,8 @@ private func showCredentials(_ stage: inout Stage) async throws {
     print("\nA response to a request with credentials is used only for the same credentials:")
     try await stage.show(stage.get("/account", [.authorization: "Bearer anna"]), "curlew; fwd=uri-miss; stored")
     try await stage.show(stage.get("/account", [.authorization: "Bearer anna"]), "curlew; hit")
-    try await stage.show(stage.get("/account", [.authorization: "Bearer bob"]), "curlew; fwd=vary-miss; stored")
+    try await stage.show(
+        stage.get("/account", [.authorization: "Bearer bob"]), "curlew; fwd=miss; stored; detail=credentials")
 }
 
 /// Responses that a request, a tag or a closure of the program changes.

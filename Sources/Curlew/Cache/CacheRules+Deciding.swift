@@ -73,7 +73,8 @@ extension CacheRules {
                 let reason: HTTPCache.Report.Reason? = freshness.isFresh ? nil : .acceptedStale
                 return .serve(entry, .init(hit: freshness.timeToLive, reason: reason))
             }
-            if let limit = directives.staleWhileRevalidate, request.directives.maxAge == nil, request.directives.minFresh == nil,
+            if let limit = directives.staleWhileRevalidate, request.directives.maxAge == nil,
+                request.directives.minFresh == nil,
                 -freshness.remaining < limit.inSeconds
             {
                 return .refresh(entry, .init(hit: freshness.timeToLive, reason: .revalidating))

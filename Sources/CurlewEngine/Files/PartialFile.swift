@@ -173,7 +173,8 @@ package final class PartialFile: Sendable {
         var done = 0
         while done < memory.count {
             let count = pread(
-                descriptor.number, memory.baseAddress.map { $0 + done }, memory.count - done, off_t(offset) + off_t(done))
+                descriptor.number, memory.baseAddress.map { $0 + done }, memory.count - done,
+                off_t(offset) + off_t(done))
             if count < 0, Glibc.errno == EINTR { continue }
             guard count >= 0 else { throw failure("cannot read") }
             guard count > 0 else { throw DiskFailure("there are too few bytes in", path, EIO) }
