@@ -8,7 +8,7 @@ internal import FoundationEssentials
 ///
 /// ```swift
 /// @Test func storeConforms() async throws {
-///     let violations = try await CacheStoreConformance.violations { try await RedisStore(connection) }
+///     let violations = try await CacheStoreConformance.violations { RedisStore(connection) }
 ///     #expect(violations.isEmpty)
 /// }
 /// ```

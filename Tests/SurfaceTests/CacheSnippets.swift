@@ -66,3 +66,77 @@ struct CacheGuideTests {
         #expect(server.requests.count == 1 && session.cache?.statistics.hits == 1)
     }
 }
+
+// Snippets of the doc comments, word for word.
+
+private func cacheControl(_ response: Response<Data>) -> (Request, Bool) {
+    var request: Request = "https://api.example.com/users"
+    request.fields[.cacheControl] = CacheControl { $0.maxAge = .seconds(60) }.description
+    let isUncacheable = response.head.cacheControl.noStore
+    return (request, isUncacheable)
+}
+
+private func report(_ session: Session) async throws {
+    let response = try await session.transfer("https://example.com/logo.svg").response()
+    print(response.head.cache?.isHit ?? false)
+    print(response.head["Cache-Status"] ?? "")  // curlew; hit; ttl=581
+}
+
+private func httpCache() async throws {
+    let session = Session(cache: HTTPCache())
+    let (_, head) = try await session.data(for: "https://example.com/logo.svg")
+    print(head.cache?.isHit ?? false, head["Cache-Status"] ?? "")
+}
+
+private func diskStore() async throws -> Session {
+    let store = try await DiskCacheStore("/var/cache/myservice/http", limit: .mebibytes(500))
+    let session = Session(cache: HTTPCache(store: store))
+    return session
+}
+
+private func diskCache() async throws -> Session {
+    let session = Session(cache: try await .disk(limit: .mebibytes(50)))
+    return session
+}
+
+private func ownStore(_ connection: Connection) -> HTTPCache {
+    let cache = HTTPCache(store: RedisStore(connection))
+    return cache
+}
+
+/// A stand-in for the connection to a server.
+private struct Connection: Sendable {}
+
+/// A store that passes everything on to a store in memory.
+private struct RedisStore: CacheStore {
+    private let store = HTTPCache.MemoryStore()
+
+    init(_ connection: Connection) {}
+
+    var maximumBodySize: Int64 { store.maximumBodySize }
+
+    func entries(_ selection: HTTPCache.Selection) async throws -> [HTTPCache.Entry] { await store.entries(selection) }
+
+    func body(of entry: HTTPCache.Entry, _ range: Range<Int64>) async throws -> HTTPCache.StoredBody? {
+        await store.body(of: entry, range)
+    }
+
+    func writer(
+        for entry: HTTPCache.Entry, expecting expectedSize: Int64?
+    ) async throws -> any HTTPCache.BodyWriter { await store.writer(for: entry, expecting: expectedSize) }
+
+    func update(_ entry: HTTPCache.Entry) async throws { await store.update(entry) }
+
+    func remove(_ ids: [HTTPCache.Entry.ID]) async throws -> Int { await store.remove(ids) }
+
+    func usage() async throws -> HTTPCache.Usage { await store.usage() }
+}
+
+struct OwnStoreTests {
+    private let connection = Connection()
+
+    @Test func storeConforms() async throws {
+        let violations = try await CacheStoreConformance.violations { RedisStore(connection) }
+        #expect(violations.isEmpty)
+    }
+}
