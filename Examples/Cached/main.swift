@@ -63,7 +63,7 @@ private func showStaleResponses(_ stage: inout Stage) async throws {
 
     print("\nstale-if-error: the stored response instead of a 503:")
     try await stage.show(stage.get("/prices"), "curlew; fwd=uri-miss; stored")
-    try await stage.show(stage.get("/prices"), "curlew; hit; fwd-status=503; detail=error")
+    try await stage.show(stage.get("/prices"), "curlew; fwd=stale; fwd-status=503; detail=error")
 }
 
 /// Responses to requests with credentials.

@@ -19,7 +19,7 @@ internal import Glibc
 /// let session = Session(cache: HTTPCache(store: store))
 /// ```
 ///
-/// All work on the disk happens on threads of its own.
+/// Work on the disk runs on Curlew's disk threads, never on that of the caller.
 public final class DiskCacheStore: CacheStore {
     /// The directory of the store.
     public let directory: String
@@ -38,7 +38,12 @@ public final class DiskCacheStore: CacheStore {
     ///   - limit: The maximum size of all stored responses; 150 MiB unless given.
     /// - Throws: `NetworkError` of kind `.cacheFailed`, for example when another user owns the directory.
     public init(_ directory: String? = nil, limit: ByteCount = .mebibytes(150)) async throws(NetworkError) {
-        let path = DiskFile.absolute(directory ?? Self.defaultDirectory)
+        guard let directory = directory ?? Self.defaultDirectory else {
+            throw NetworkError(
+                .cacheFailed, phase: .preparing, "The cache has no directory, because HOME is unset.",
+                hint: "Pass a directory, or set HOME or XDG_CACHE_HOME.")
+        }
+        let path = DiskFile.absolute(directory)
         let opened = await DiskThread.caching.value(at: path + "/index") { () -> Result<Parts, StoreFailure> in
             do throws(DiskFailure) {
                 try DiskFile.makeDirectory(DiskFile.directory(of: path))
@@ -73,11 +78,12 @@ public final class DiskCacheStore: CacheStore {
 
     /// The directory of this program below `$XDG_CACHE_HOME` (XDG Base Directory Specification), which counts only if
     /// it is absolute.
-    private static var defaultDirectory: String {
+    private static var defaultDirectory: String? {
         func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         let base =
             variable("XDG_CACHE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
-            ?? (variable("HOME") ?? "/tmp/curlew-\(geteuid())") + "/.cache"
+            ?? variable("HOME").flatMap { $0.hasPrefix("/") ? $0 + "/.cache" : nil }
+        guard let base else { return nil }
         let program = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "curlew"
         return "\(base)/\(program)/http"
     }

@@ -72,6 +72,7 @@ final class IndexHolder: @unchecked Sendable {
 
     /// Opens the index under the lock; a new index gets the entries of the files.
     private func opened() throws(StoreFailure) -> CacheIndex {
+        index = nil
         do throws(DiskFailure) {
             // SQLite would create the file with the permissions of the umask.
             if try !root.create(CacheIndex.fileName) { try root.check(CacheIndex.fileName) }

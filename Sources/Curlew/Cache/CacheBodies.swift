@@ -18,7 +18,10 @@ final class BodyRecorder: Sendable {
 
     private let writer: any HTTPCache.BodyWriter
     private let cache: HTTPCache
-    private let replaced: [HTTPCache.Entry.ID]
+    /// Returns the stored entries that an entry replaces.
+    private let replaced: @Sendable (HTTPCache.Entry) async -> [HTTPCache.Entry]
+    /// The number of removals when the response was received.
+    private let removals: UInt64
     /// The size of the whole body if its start may be stored; nil if it may not.
     private let completeSize: Int64?
     private let map: HTTPCache.Mapping?
@@ -26,8 +29,10 @@ final class BodyRecorder: Sendable {
 
     init(
         _ entry: HTTPCache.Entry, to writer: any HTTPCache.BodyWriter, in cache: HTTPCache,
-        replacing replaced: [HTTPCache.Entry.ID], completeSize: Int64?, by map: HTTPCache.Mapping?
+        completeSize: Int64?, by map: HTTPCache.Mapping?,
+        replacing replaced: @escaping @Sendable (HTTPCache.Entry) async -> [HTTPCache.Entry]
     ) {
+        removals = cache.removals
         self.writer = writer
         self.cache = cache
         self.replaced = replaced
@@ -77,7 +82,15 @@ final class BodyRecorder: Sendable {
     }
 
     private func commit(_ entry: HTTPCache.Entry) async throws {
-        do { try await writer.finish(entry, replacing: replaced) } catch {
+        let others = await replaced(entry)
+        // A part must not replace a larger part or a whole body, and an old response no newer one.
+        let isObsolete = others.contains { other in
+            !entry.isComplete && (other.isComplete || other.size >= entry.size)
+                || entry.isComplete && other.isComplete && other.receivedAt > entry.receivedAt
+        }
+        // The response may be one of those that were removed while it was read.
+        guard !isObsolete, cache.removals == removals else { return await writer.discard() }
+        do { try await writer.finish(entry, replacing: others.map(\.id)) } catch {
             await writer.discard()
             throw error
         }

@@ -171,7 +171,8 @@ enum CacheKey {
 
     /// Returns the hexadecimal SHA-256 of a text.
     static func digest(_ text: String) -> String {
-        guard let digest = MessageDigest(.sha256) else { return text }
+        // Without SHA-256, no two texts are equal.
+        guard let digest = MessageDigest(.sha256) else { return "\(UInt64.random(in: 0 ... .max))" }
         digest.update(text.utf8)
         return digest.finish().hexadecimal
     }

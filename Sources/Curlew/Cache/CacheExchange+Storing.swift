@@ -27,7 +27,8 @@ extension CacheExchange {
             return reported(response, report)
         }
         let sent = lookUp.sent(response.request)
-        let credentials = settings.credentials(of: request, lookUp, sent: response.request)
+        let credentials = settings.credentials(
+            of: request, lookUp, sent: response.request, isShared: rules.isShared)
         if let reason = rules.refusal(of: proposal.head, to: sent, credentials) {
             report.reason = reason
             return reported(response, report)
@@ -67,17 +68,17 @@ extension CacheExchange {
         report.timeToLive = rules.freshness(of: entry, at: cache.time).timeToLive
         let completeSize =
             map == nil && !entry.isDecoded ? CacheRules.completeSize(of: entry.head) : nil
-        let replaced = await replaced(by: entry, sent)
-        let recorder = BodyRecorder(
-            entry, to: writer, in: cache, replacing: replaced, completeSize: completeSize, by: map)
+        let recorder = BodyRecorder(entry, to: writer, in: cache, completeSize: completeSize, by: map) { entry in
+            await replaced(by: entry, sent)
+        }
         let source = RecordedSource(response, recorder)
         let body = IncomingBody(source, carrier: response.body.carrier, isAsReceived: response.body.isAsReceived)
         let recorded = IncomingResponse(response.head, body, response.request, response.attempt)
         // A redirect that is followed is not read.
-        guard response.head.status.redirects, size ?? 0 <= Self.largestRedirect else {
+        guard response.head.status.redirects, let size, size <= Self.largestRedirect else {
             return reported(recorded, report)
         }
-        let (data, trailers) = try await body.whole(upTo: nil, of: request)
+        let (data, trailers) = try await body.whole(upTo: ByteCount(Self.largestRedirect), of: request)
         let collected = IncomingBody(data, trailers: trailers)
         return reported(IncomingResponse(response.head, collected, response.request, response.attempt), report)
     }
@@ -90,16 +91,17 @@ extension CacheExchange {
 
     /// Returns the entries that a new one replaces: those for the same requests, and the oldest ones if there are too
     /// many.
-    private func replaced(by entry: HTTPCache.Entry, _ sent: CacheRequest) async -> [HTTPCache.Entry.ID] {
+    private func replaced(by entry: HTTPCache.Entry, _ sent: CacheRequest) async -> [HTTPCache.Entry] {
         let stored = await cache.attempt { try await cache.store.entries(.key(entry.key)) } ?? []
         let isEqual = { (other: HTTPCache.Entry) in
-            other.url == entry.url && (rules.matches(other, sent) || rules.matches(other, lookUp))
+            other.url == entry.url && other.credentials == entry.credentials
+                && (rules.matches(other, sent) || rules.matches(other, lookUp))
         }
         var others = stored.filter { !isEqual($0) }
-        let equal = stored.filter(isEqual).map(\.id)
+        let equal = stored.filter(isEqual)
         if others.count < Self.maximumVariants { return equal }
         others.sort { $0.receivedAt > $1.receivedAt }
-        return equal + others[(Self.maximumVariants - 1)...].map(\.id)
+        return equal + others[(Self.maximumVariants - 1)...]
     }
 
     /// Replaces a stored response by the updated one, which the `willStore` closure may change or refuse.
@@ -114,6 +116,12 @@ extension CacheExchange {
             updated.fields = rules.storedFields(proposal.head.fields)
             updated.tags = proposal.tags
         }
+        // The new fields may forbid to store the response, or to use it for others.
+        if rules.refusal(of: updated.head, to: lookUp, lookUp.credentials) != nil {
+            await cache.remove([updated])
+            return
+        }
+        updated.credentials = rules.requiredCredentials(lookUp.credentials, updated.fields)
         _ = await cache.attempt { try await cache.store.update(updated) }
     }
 

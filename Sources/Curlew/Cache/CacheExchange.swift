@@ -20,9 +20,9 @@ struct CacheExchange {
         switch rules.decide(lookUp, entries, at: cache.time) {
         case .serve(let entry, let report):
             if let response = await served(entry, report) { return response }
-            return try await forwarded(.init(.uriMiss))
+            return try await forwardedInstead()
         case .refresh(let entry, let report):
-            guard let response = await served(entry, report) else { return try await forwarded(.init(.uriMiss)) }
+            guard let response = await served(entry, report) else { return try await forwardedInstead() }
             context.refresh(request, key: entry.key, in: cache)
             return response
         case .validate(let entry, let report): return try await validated(entry, report)
@@ -86,6 +86,12 @@ struct CacheExchange {
     }
 
     // MARK: Requests to the server
+
+    /// Sends the request because the stored response cannot be used after all.
+    private func forwardedInstead() async throws -> IncomingResponse {
+        if lookUp.isOffline { return unavailable(.init(.miss, reason: .onlyIfCached)) }
+        return try await forwarded(.init(.miss))
+    }
 
     /// Sends the request as it is.
     ///
@@ -151,7 +157,9 @@ struct CacheExchange {
     private func sent(_ request: Request, insteadOfError stale: HTTPCache.Entry?) async throws(NetworkError) -> Sent {
         let response: IncomingResponse
         do throws(NetworkError) { response = try await next(request) } catch {
-            guard !error.isCancellation, let stale, let served = await servedInstead(of: stale) else { throw error }
+            guard Self.failures.contains(error.kind), let stale, let served = await servedInstead(of: stale) else {
+                throw error
+            }
             return .stale(served)
         }
         guard let stale, Self.errors.contains(response.head.status),
@@ -161,15 +169,23 @@ struct CacheExchange {
         return .stale(served)
     }
 
+    /// The kinds of failures that a stale response may replace: the server was not reachable or broke off.
+    private static let failures: Set<NetworkError.Kind> = [
+        .cannotResolve, .cannotConnect, .connectionLost, .streamRefused, .timedOut,
+    ]
+
     /// The statuses that `stale-if-error` treats as errors (RFC 5861 §4).
     private static let errors: Set<Status> = [500, 502, 503, 504]
 
     /// Returns a stale response instead of an error; nil if that is not allowed.
     private func servedInstead(of entry: HTTPCache.Entry, _ status: Status? = nil) async -> IncomingResponse? {
         guard rules.mayReplaceError(entry, lookUp, at: cache.time) else { return nil }
-        var report = HTTPCache.Report(hit: rules.freshness(of: entry, at: cache.time).timeToLive, reason: .error)
+        var report = HTTPCache.Report(.stale, reason: .error)
         report.forwardedStatus = status
-        return await served(entry, report)
+        report.timeToLive = rules.freshness(of: entry, at: cache.time).timeToLive
+        let response = await served(entry, report)
+        if response != nil { cache.count(\.replacedErrors) }
+        return response
     }
 
     /// Asks the server for the rest of a response whose start is stored (RFC 9111 §3.4).

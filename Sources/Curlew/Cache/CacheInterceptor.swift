@@ -38,7 +38,7 @@ struct CacheInterceptor: FoldableInterceptor {
         let lookUp = settings.lookUp(for: request, target, isAtOrigin: context.isAtOrigin(request))
         let exchange = CacheExchange(
             cache: cache, settings: settings, request: request, lookUp: lookUp, context: context, next: next)
-        if !context.isSaved, request.body.isNone || !request.method.isSafe { return try await exchange.response() }
+        if !request.method.isSafe || !context.isSaved && request.body.isNone { return try await exchange.response() }
         // A download has its own file, and the response to a request with content depends on the content.
         let reason: HTTPCache.Report.Reason? = context.isSaved ? .download : nil
         if lookUp.isOffline { return exchange.unavailable(.init(.bypass, reason: .onlyIfCached)) }
@@ -89,8 +89,9 @@ extension CacheInterceptor.Settings {
             return .added
         }
         var values = target.userInfo.map { [$0] } ?? []
+        let sensitive = request.options.redirects?.sensitiveFields ?? []
         for fields in [request.fields, defaults] {
-            for field in fields where isCredential(field.name) {
+            for field in fields where isCredential(field.name) || sensitive.contains(field.name) {
                 values.append("\(field.name.canonical):\(field.value)")
             }
         }
@@ -101,10 +102,18 @@ extension CacheInterceptor.Settings {
 
     /// Returns the credentials of a request as it was sent.
     ///
-    /// - Parameter request: The request when it reached the cache.
-    func credentials(of request: Request, _ lookUp: CacheRequest, sent: Request) -> CacheRules.Credentials {
+    /// - Parameters:
+    ///   - request: The request when it reached the cache.
+    ///   - lookUp: The parts of that request.
+    ///   - sent: The request as it was sent.
+    ///   - isShared: Whether the cache is shared, so that the cookies of the jar count.
+    func credentials(
+        of request: Request, _ lookUp: CacheRequest, sent: Request, isShared: Bool
+    ) -> CacheRules.Credentials {
         let isAdded = sent.fields.contains { field in
-            guard field.name != .cookie, isCredential(field.name) || field.name.isHidden else { return false }
+            guard isShared || field.name != .cookie, isCredential(field.name) || field.name.isHidden else {
+                return false
+            }
             return request.fields[field.name] != sent.fields[field.name]
         }
         return isAdded ? .added : lookUp.credentials
@@ -136,11 +145,13 @@ extension Interception.Context {
         request.options.cache = .revalidate
         // The stored response is the whole one.
         for name in [HeaderName.range] + CacheRequest.preconditions { request.fields.remove(name) }
-        // The others have changed the request already.
-        request.interceptors = request.interceptors.filter { $0.scope == .attempt }
-        let session = run.session
+        // The interceptors of the transfer have changed the request already.
+        let (session, chain) = (run.session, run.session.sharedChain(for: request))
         Task(priority: .utility) {
-            _ = try? await TransferRun(request, on: session).response()
+            let lifetime = TransferLifetime(TransferRun(request, by: chain, on: session))
+            // The body is stored while it is read, and can be larger than the memory.
+            let reader = BodyReader(lifetime, withProgress: false)
+            while let element = try? await reader.nextElement() { _ = element }
             cache.endRefresh(key)
         }
     }

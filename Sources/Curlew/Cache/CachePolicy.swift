@@ -14,8 +14,9 @@ extension Request {
     /// | `.revalidate` | after a validation, unless it is immutable and fresh | yes |
     ///
     /// Under any policy, a response with `no-cache` is never used without a validation, and one with `must-revalidate`
-    /// is not used without a validation when it is stale (RFC 9111 §5.2.2). The request's own `Cache-Control` applies
-    /// too.
+    /// is not used without a validation when it is stale (RFC 9111 §5.2.2). `no-cache`, `no-store` and `only-if-cached`
+    /// of the request apply under each policy, its `max-age` and `min-fresh` not with `.preferCache` and
+    /// `.onlyIfCached`.
     public enum CachePolicy: String, Sendable, Hashable, Codable, CaseIterable {
         /// The rules of HTTP (RFC 9111), with the request's `Cache-Control`.
         case standard
@@ -30,7 +31,7 @@ extension Request {
         /// Without a stored response, the response has the status 504; clients report it as
         /// `NetworkError.Kind.cacheMiss`.
         case onlyIfCached
-        /// Validates a stored response before each use, even while it is fresh.
+        /// Validates a stored response before each use, unless it is fresh and `immutable`.
         case revalidate
     }
 }

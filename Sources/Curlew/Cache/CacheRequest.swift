@@ -93,12 +93,12 @@ extension HeaderFields {
         return Self.names(in: text)
     }
 
-    /// Returns the names in a list, each of them once.
+    /// Returns the valid names in a list, each of them once.
     static func names(in list: String) -> [HeaderName] {
         var names: [HeaderName] = []
         for name in list.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map({ HeaderName(String($0)) })
         {
-            if !names.contains(name) { names.append(name) }
+            if name.isValid, !names.contains(name) { names.append(name) }
         }
         return names
     }

@@ -28,7 +28,9 @@ extension CacheRules {
         guard request.isOffline else { return decision }
         switch decision {
         case .serve, .unavailable: return decision
-        case .refresh(let entry, let report): return .serve(entry, report)
+        case .refresh(let entry, var report):
+            report.reason = .acceptedStale
+            return .serve(entry, report)
         case .validate(_, var report), .complete(_, var report), .forward(var report, _):
             report.reason = .onlyIfCached
             return .unavailable(report)

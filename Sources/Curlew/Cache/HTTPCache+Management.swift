@@ -28,6 +28,16 @@ extension HTTPCache {
         return try await remove(entries(for: CacheKey.url(of: target)).map(\.id))
     }
 
+    /// Removes the stored responses of an origin.
+    ///
+    /// - Parameter url: A URL of the origin.
+    /// - Returns: The number of removed entries.
+    /// - Throws: `NetworkError` of kind `.cacheFailed` when the store fails.
+    @discardableResult
+    public func remove(originOf url: String) async throws(NetworkError) -> Int {
+        try await remove(.origin(CacheKey.origin(of: url))) { _ in true }
+    }
+
     /// Removes the stored responses with a tag, which the `willStore` closure has set.
     ///
     /// - Returns: The number of removed entries.
@@ -75,6 +85,7 @@ extension HTTPCache {
     }
 
     private func remove(_ ids: [Entry.ID]) async throws(NetworkError) -> Int {
+        countRemoval()
         do { return ids.isEmpty ? 0 : try await store.remove(ids) } catch { throw Self.failure(error) }
     }
 

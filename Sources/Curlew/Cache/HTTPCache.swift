@@ -4,7 +4,7 @@
 internal import CurlewSupport
 internal import FoundationEssentials
 
-/// An HTTP cache (RFC 9111) of one or more sessions, which says for each response why it was used or not.
+/// An HTTP cache (RFC 9111) for one or more sessions, which reports why each response was used or not.
 ///
 /// A session has no cache unless you pass one. The cache stores the responses to GET requests while they are read, and
 /// answers later requests from them: at once while they are fresh, and after a question to the server (304) when they
@@ -18,8 +18,9 @@ internal import FoundationEssentials
 ///
 /// The cache is private, for one user, unless ``Options/isShared`` is set. A response to a request with credentials
 /// (``HeaderName/isSensitive``, and the sensitive fields of the session's redirect policy) is used only for requests
-/// with the same credentials. Cookies of the session's jar do not count: use one cache for each jar if servers send
-/// personal responses without `Cache-Control: private` or `Vary: Cookie`.
+/// with the same credentials. The cookies of the session's jar do not count as credentials, not even for `private`
+/// responses: only `Vary: Cookie` separates them. Client certificates and trust evaluators do not separate responses
+/// either. Use one cache for each user, and call ``removeAll(where:)`` at a logout.
 public final class HTTPCache: Sendable {
     /// How a cache works; each member has its default unless set.
     public struct Options: Sendable {
@@ -66,6 +67,8 @@ public final class HTTPCache: Sendable {
     private let state = Lock(State())
 
     private struct State {
+        /// The number of removals; a response that was requested before the latest one is not stored.
+        var removals: UInt64 = 0
         var statistics = Statistics()
         /// The keys whose responses are validated in the background.
         var refreshing: Set<String> = []
@@ -128,6 +131,11 @@ public final class HTTPCache: Sendable {
         options.maximumBodySize.map { min($0.bytes, store.maximumBodySize) } ?? store.maximumBodySize
     }
 
+    /// The number of removals by the program and by requests with unsafe methods.
+    var removals: UInt64 { state.withLock { $0.removals } }
+
+    func countRemoval() { state.withLock { $0.removals += 1 } }
+
     // MARK: Statistics
 
     /// The number of requests and responses that the cache has handled since its creation.
@@ -136,9 +144,12 @@ public final class HTTPCache: Sendable {
         public var hits = 0
         /// Those of the hits whose response was stale.
         public var staleHits = 0
+        /// Requests whose stale response replaced an error of the server (`stale-if-error`).
+        public var replacedErrors = 0
         /// Requests whose stored response a server confirmed (304).
         public var validations = 0
-        /// GET and HEAD requests for which nothing usable was stored.
+        /// GET and HEAD requests whose response came from a server, or was the 504 of the cache; bypassed requests do
+        /// not count.
         public var misses = 0
         /// Responses that were stored.
         public var stores = 0

@@ -12,6 +12,8 @@ extension HTTPCache {
         private struct State {
             var table = LRUTable()
             var bodies: [Entry.ID: Data] = [:]
+            /// The bytes of bodies that are being written.
+            var pending: Int64 = 0
         }
 
         /// The maximum size of all entries and bodies; 20 MiB unless set.
@@ -64,6 +66,17 @@ extension HTTPCache {
             state.withLock { Usage(count: $0.table.count, bytes: $0.table.bytes, limit: limit.bytes) }
         }
 
+        /// Counts bytes of a body that is being written; returns false if all of them exceed the limit.
+        fileprivate func reserve(_ count: Int64) -> Bool {
+            state.withLock { state in
+                guard state.pending + count <= limit.bytes else { return false }
+                state.pending += count
+                return true
+            }
+        }
+
+        fileprivate func release(_ count: Int64) { state.withLock { $0.pending -= count } }
+
         /// Stores an entry with its body, and removes the least recently used ones above the limit.
         fileprivate func add(_ entry: Entry, _ body: Data, replacing replaced: [Entry.ID]) {
             let removed = state.withLock { state -> [Data?] in
@@ -80,22 +93,40 @@ extension HTTPCache {
 
     /// Collects a body in memory.
     private final class MemoryWriter: BodyWriter {
+        /// All bodies that are being written are larger than the store.
+        private struct Full: Error {}
+
         private let store: MemoryStore
         private let body: Lock<Data>
 
         init(_ store: MemoryStore, expecting expectedSize: Int64?) {
             self.store = store
             // A server may announce any size.
-            let capacity = min(max(expectedSize ?? 0, 0), store.maximumBodySize, 1 << 20)
+            let capacity = min(max(expectedSize ?? 0, 0), store.maximumBodySize, 64 << 10)
             body = Lock(Data(capacity: Int(capacity)))
         }
 
-        func write(_ chunk: ByteChunk) async { body.withLock { $0.append(contentsOf: chunk) } }
+        deinit { release() }
 
-        func finish(_ entry: Entry, replacing replaced: [Entry.ID]) async {
-            store.add(entry, body.withLock { $0 }, replacing: replaced)
+        func write(_ chunk: ByteChunk) async throws {
+            guard store.reserve(Int64(chunk.count)) else { throw Full() }
+            body.withLock { $0.append(contentsOf: chunk) }
         }
 
-        func discard() async { body.withLock { $0 = Data() } }
+        func finish(_ entry: Entry, replacing replaced: [Entry.ID]) async {
+            store.add(entry, release(), replacing: replaced)
+        }
+
+        func discard() async { _ = release() }
+
+        @discardableResult
+        private func release() -> Data {
+            let taken = body.withLock { body in
+                defer { body = Data() }
+                return body
+            }
+            store.release(Int64(taken.count))
+            return taken
+        }
     }
 }

@@ -47,9 +47,11 @@ struct CoalescingInterceptor: FoldableInterceptor {
                 return result
             } catch {
                 table.leave(key, shared, isOver: !Task.isCancelled)
-                // The others have left just before this request joined.
-                let wasAbandoned = error.isCancellation && !Task.isCancelled && !context.isClosed
-                guard wasAbandoned, shared.run.isCancelled else { throw error }
+                if Task.isCancelled || context.isClosed { throw error }
+                // The others have left just before this request joined, or the time limit of the first one has passed.
+                let wasAbandoned = error.isCancellation && shared.run.isCancelled
+                let isOthersLimit = !isFirst && error.kind == .timedOut && context.remaining.map { $0 > .zero } ?? false
+                guard wasAbandoned || isOthersLimit else { throw error }
             }
         }
     }

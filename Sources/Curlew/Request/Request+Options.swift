@@ -131,7 +131,8 @@ extension Request {
             compression: Request.Compression? = nil, expectContinue: Request.ExpectContinue? = nil,
             connection: Request.ConnectionUse? = nil, redirects: RedirectPolicy? = nil, retry: RetryPolicy? = nil,
             bandwidth: Request.BandwidthLimit? = nil, statuses: StatusSet? = nil, accepting: [MediaType]? = nil,
-            isAnonymous: Bool? = nil
+            isAnonymous: Bool? = nil, cookies: Request.CookieUse? = nil, cache: Request.CachePolicy? = nil,
+            coalesces: Bool? = nil
         ) {
             explicitPriority = priority
             self.label = label
@@ -139,7 +140,8 @@ extension Request {
                 timeouts: timeouts == Timeouts() ? nil : timeouts, responseLimit: responseLimit,
                 decompression: decompression, compression: compression, expectContinue: expectContinue,
                 connection: connection, redirects: redirects, statuses: statuses, accepting: accepting,
-                bandwidth: bandwidth, retry: retry, isAnonymous: isAnonymous)
+                bandwidth: bandwidth, retry: retry, isAnonymous: isAnonymous, cookies: cookies, cache: cache,
+                coalesces: coalesces)
         }
 
         /// Returns these options, overridden by those that `other` sets.

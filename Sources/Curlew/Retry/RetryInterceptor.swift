@@ -237,7 +237,7 @@ private struct Attempts {
     /// Returns the error for a response that calls for a retry, or nil for a response to keep.
     func refusal(by response: IncomingResponse) -> NetworkError? {
         // The cache would give the same response again.
-        if response.head.cache?.reason == .onlyIfCached { return nil }
+        if let report = response.head.cache, report.isHit || report.reason == .onlyIfCached { return nil }
         return schedule.refusal(by: response.head, of: response.request, after: context.elapsed)
     }
 

@@ -12,18 +12,21 @@ internal import Glibc
 // functions on it.
 final class ChangeCounter: @unchecked Sendable {
     private let number: UnsafeMutablePointer<UInt64>
+    private let file: OwnedDescriptor
 
     /// Maps the file of a directory; nil when that is not possible, for example on a file system without memory maps.
     init?(_ directory: PrivateDirectory) {
         guard let file = try? directory.file("changes"), file.resize(to: MemoryLayout<UInt64>.size),
             let memory = file.map(MemoryLayout<UInt64>.size)
         else { return nil }
+        self.file = file
         number = memory.bindMemory(to: UInt64.self, capacity: 1)
     }
 
     deinit { munmap(number, MemoryLayout<UInt64>.size) }
 
-    var value: UInt64 { curlew_shared_load(number) }
+    /// The number of changes; nil if the file was truncated or removed, so that processes do not share it any more.
+    var value: UInt64? { file.hasName(MemoryLayout<UInt64>.size) ? curlew_shared_load(number) : nil }
 
-    func increment() { curlew_shared_increment(number) }
+    func increment() { if value != nil { curlew_shared_increment(number) } }
 }

@@ -29,16 +29,15 @@ final class Database {
     /// Opens a database, and creates it if the file is empty.
     ///
     /// - Parameter patience: The time in milliseconds to wait for other processes.
-    init(_ path: String, patience: Int32 = 10_000) throws(Failure) {
+    init(_ path: String, patience: Int32 = 1000) throws(Failure) {
         var opened: OpaquePointer?
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         let code = sqlite3_open_v2(path, &opened, flags, nil)
         guard let opened else { throw Failure(code: SQLITE_NOMEM, message: "out of memory") }
         handle = opened
         guard code == SQLITE_OK else {
-            let failure = Self.failure(code, opened)
-            sqlite3_close_v2(opened)
-            throw failure
+            // The deinitializer closes the handle.
+            throw Self.failure(code, opened)
         }
         sqlite3_busy_timeout(handle, patience)
     }

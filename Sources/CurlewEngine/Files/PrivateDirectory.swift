@@ -153,6 +153,12 @@ extension OwnedDescriptor {
         return Int(status.st_size) >= count || posix_fallocate(number, 0, off_t(count)) == 0
     }
 
+    /// Whether the file still has a name, and at least `count` bytes.
+    package func hasName(_ count: Int) -> Bool {
+        var status = stat()
+        return fstat(number, &status) == 0 && status.st_nlink > 0 && Int(status.st_size) >= count
+    }
+
     /// Maps the first bytes of the file into memory that processes share; nil when that is not possible.
     package func map(_ count: Int) -> UnsafeMutableRawPointer? {
         let memory = mmap(nil, count, PROT_READ | PROT_WRITE, MAP_SHARED, number, 0)

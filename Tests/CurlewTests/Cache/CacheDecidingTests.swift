@@ -326,7 +326,7 @@ struct CacheDecidingTests {
         CacheCase(
             "RFC 5861 §3 only-if-cached uses the response",
             [.cacheControl: "max-age=60, stale-while-revalidate=30", .etag: "\"1\""], age: 61,
-            request: [.cacheControl: "only-if-cached"], .hit(.revalidating)),
+            request: [.cacheControl: "only-if-cached"], .hit(.acceptedStale)),
         CacheCase(
             "RFC 5861 §3 proxy-revalidate forbids it in a shared cache", shared: true,
             [.cacheControl: "max-age=60, proxy-revalidate, stale-while-revalidate=30", .etag: "\"1\""], age: 61,

@@ -174,7 +174,7 @@ struct CacheOptionTests {
         try await scene.get()
         isBroken.withLock { $0 = true }
         scene.clock.advance(by: 20)
-        #expect(try await scene.get().report == "hit; fwd-status=503; ttl=-10; detail=error")
+        #expect(try await scene.get().report == "fwd=stale; fwd-status=503; ttl=-10; detail=error")
         #expect(try await scene.send(Request(.head, scene.server.url("/"))).head.status == .ok)
         scene.clock.advance(by: 60)
         #expect(try await scene.get().head.status == .serviceUnavailable)

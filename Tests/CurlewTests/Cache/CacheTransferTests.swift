@@ -201,7 +201,7 @@ struct CacheTransferTests {
         isBroken.withLock { $0 = true }
         scene.clock.advance(by: 20)
         let stale = try await scene.get()
-        #expect(stale.body == "x" && stale.report == "hit; fwd-status=\(status); ttl=-10; detail=error")
+        #expect(stale.body == "x" && stale.report == "fwd=stale; fwd-status=\(status); ttl=-10; detail=error")
         scene.clock.advance(by: 60)
         #expect(try await scene.get().head.status.code == status)
     }

@@ -40,10 +40,10 @@ extension Session {
         /// Whether equal requests that run at the same time share one transfer; false unless set.
         ///
         /// Only GET, HEAD, OPTIONS and TRACE requests without a body share a transfer, and only if their bodies are
-        /// collected. They must have the same URL, fields, options, trust evaluator and interceptors of attempts, so
-        /// requests with different credentials never share one. An interceptor of attempts must be `Hashable` or an
-        /// object; Curlew's `.basic`, `.bearer` and `.refreshing` can be compared, too. The transfer ends early only
-        /// when all of its requests were cancelled.
+        /// collected. They must have the same URL, fields, options except label and priority, trust evaluator and
+        /// interceptors of attempts, so requests with different credentials never share one. An interceptor of attempts
+        /// must be `Hashable` or an object; Curlew's `.basic`, `.bearer` and `.refreshing` can be compared, too. The
+        /// transfer ends early only when all of its requests were cancelled.
         public var coalescesRequests: Bool
         /// The policy for retries; unless set, only requests that no server can have processed are retried.
         public var retry: RetryPolicy
