@@ -117,7 +117,7 @@ struct CacheKillTests {
             check(outcome)
         }
         // The number of steps depends on how many writes a body needs: more of them on a busy machine.
-        #expect(killed.withLock { $0.count } >= steps - 3)
+        #expect(killed.withLock { $0.count } >= steps * 3 / 4)
     }
 
     // MARK: Every step
