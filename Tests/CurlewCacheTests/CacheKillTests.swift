@@ -113,11 +113,15 @@ struct CacheKillTests {
         try await moments.forEachConcurrent(limit: 3) { moment in
             let outcome = try await run(
                 script, on: prepared, moment.environment, hasBystander: moment.hasBystander)
-            if outcome.end.status != 0 { killed.withLock { _ = $0.insert(moment.step) } }
+            if outcome.end.status != 0 {
+                killed.withLock { _ = $0.insert(moment.step) }
+            } else {
+                // A body needs fewer writes on an idle machine: the process has ended before that step.
+                #expect((1..<moment.step).contains(outcome.end.steps))
+            }
             check(outcome)
         }
-        // The number of steps depends on how many writes a body needs: more of them on a busy machine.
-        #expect(killed.withLock { $0.count } >= steps * 3 / 4)
+        #expect(killed.withLock { $0.count } >= minimum)
     }
 
     // MARK: Every step

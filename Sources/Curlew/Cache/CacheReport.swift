@@ -87,6 +87,9 @@ extension HTTPCache {
         /// The status of the response to the forwarded request if it differs from that of the result, such as 304.
         public var forwardedStatus: Status?
         /// Whether the response is stored, provided that its whole body is read.
+        ///
+        /// A response that is still read when the program or a request with an unsafe method removes responses is not
+        /// stored, because it could be one of these.
         public var isStored = false
         /// Whether the request shared the transfer of an equal request.
         public var isCollapsed = false

@@ -36,6 +36,8 @@ public final class HTTPCache: Sendable {
         public var maximumBodySize: ByteCount?
         /// Called for each response to GET, and for each stored response that a server has confirmed; nil unless set.
         ///
+        /// A 206 that completes a stored start is not passed to the closure.
+        ///
         /// The closure may change the proposal, and returns whether to store it. The rules of HTTP apply to the changed
         /// head: with another `Cache-Control` a response can become cacheable.
         public var willStore: (@Sendable (inout Proposal) async -> Bool)?
