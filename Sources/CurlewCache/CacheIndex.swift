@@ -79,6 +79,7 @@ final class CacheIndex {
         case .origin(let origin): (" WHERE origin = ?", [.text(origin)])
         case .group(let group, let origin): (" WHERE origin = ? AND \(labelled)", [.text(origin), .text("g:" + group)])
         case .tag(let tag): (" WHERE \(labelled)", [.text("t:" + tag)])
+        case .dictionaries(let origin): (" WHERE \(labelled)", [.text("d:" + origin)])
         }
     }
 
@@ -131,7 +132,8 @@ final class CacheIndex {
     }
 
     private func insertLabels(of entry: HTTPCache.Entry) throws(Database.Failure) {
-        for label in Set(entry.groups.map { "g:" + $0 } + entry.tags.map { "t:" + $0 }) {
+        let uses = entry.isDictionary ? ["d:" + entry.origin] : []
+        for label in Set(entry.groups.map { "g:" + $0 } + entry.tags.map { "t:" + $0 } + uses) {
             try database.run(
                 "INSERT OR IGNORE INTO labels VALUES (?, ?)", [.text(label), .integer(Int64(entry.id))])
         }

@@ -17,14 +17,21 @@ struct BrotliLibrary: Sendable {
             OpaquePointer, UnsafeMutablePointer<Int>, UnsafeMutablePointer<UnsafePointer<UInt8>?>,
             UnsafeMutablePointer<Int>, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, UnsafeMutablePointer<Int>?
         ) -> CInt
+    fileprivate typealias AttachDictionary =
+        @convention(c) @Sendable (OpaquePointer, CInt, Int, UnsafePointer<UInt8>?) -> CInt
     fileprivate typealias ErrorCode = @convention(c) @Sendable (OpaquePointer) -> CInt
     fileprivate typealias ErrorText = @convention(c) @Sendable (CInt) -> UnsafePointer<CChar>?
 
     fileprivate let create: Create
     fileprivate let destroy: Destroy
     fileprivate let decompress: Decompress
+    /// Nil before brotli 1.1.
+    fileprivate let attachDictionary: AttachDictionary?
     fileprivate let errorCode: ErrorCode
     fileprivate let errorText: ErrorText
+
+    /// Whether the library can decode with dictionaries.
+    var acceptsDictionaries: Bool { attachDictionary != nil }
 
     /// The machine's brotli, opened once; nil when it is not installed.
     static let system = BrotliLibrary(library: soname)
@@ -41,6 +48,7 @@ struct BrotliLibrary: Sendable {
         self.create = create
         self.destroy = destroy
         self.decompress = decompress
+        attachDictionary = symbols.function("BrotliDecoderAttachDictionary")
         self.errorCode = errorCode
         self.errorText = errorText
     }
@@ -50,13 +58,22 @@ struct BrotliLibrary: Sendable {
 final class BrotliDecoder: Codec {
     private let library: BrotliLibrary
     private let decoder: OpaquePointer
+    /// The decoder reads its bytes.
+    private let dictionary: CompressionDictionary?
     private(set) var isComplete = false
 
+    /// - Parameter dictionary: Nil for the coding without a dictionary; the library must accept others.
     /// - Throws: `CodecFailure.outOfMemory`.
-    init(_ library: BrotliLibrary) throws(CodecFailure) {
+    init(_ library: BrotliLibrary, with dictionary: CompressionDictionary? = nil) throws(CodecFailure) {
         self.library = library
+        self.dictionary = dictionary
         guard let decoder = library.create(nil, nil, nil) else { throw .outOfMemory }
         self.decoder = decoder
+        guard let dictionary else { return }
+        // BROTLI_SHARED_DICTIONARY_RAW (brotli/shared_dictionary.h).
+        let raw: CInt = 0
+        let bytes = dictionary.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        guard library.attachDictionary?(decoder, raw, dictionary.bytes.count, bytes) == 1 else { throw .outOfMemory }
     }
 
     deinit { library.destroy(decoder) }

@@ -20,7 +20,7 @@ final class BodyRecorder: Sendable {
     private let cache: HTTPCache
     /// Returns the stored entries that an entry replaces.
     private let replaced: @Sendable (HTTPCache.Entry) async -> [HTTPCache.Entry]
-    /// The number of removals when the response was received.
+    /// The number of removals before the response was requested.
     private let removals: UInt64
     /// The size of the whole body if its start may be stored; nil if it may not.
     private let completeSize: Int64?
@@ -28,11 +28,11 @@ final class BodyRecorder: Sendable {
     private let state: Lock<State>
 
     init(
-        _ entry: HTTPCache.Entry, to writer: any HTTPCache.BodyWriter, in cache: HTTPCache,
+        _ entry: HTTPCache.Entry, to writer: any HTTPCache.BodyWriter, in cache: HTTPCache, after removals: UInt64,
         completeSize: Int64?, by map: HTTPCache.Mapping?,
         replacing replaced: @escaping @Sendable (HTTPCache.Entry) async -> [HTTPCache.Entry]
     ) {
-        removals = cache.removals
+        self.removals = removals
         self.writer = writer
         self.cache = cache
         self.replaced = replaced
@@ -88,8 +88,8 @@ final class BodyRecorder: Sendable {
             !entry.isComplete && (other.isComplete || other.size >= entry.size)
                 || entry.isComplete && other.isComplete && other.receivedAt > entry.receivedAt
         }
-        // The response may be one of those that were removed while it was read.
-        guard !isObsolete, cache.removals == removals else { return await writer.discard() }
+        // The response may be one of those that were removed since it was requested.
+        guard !isObsolete, !cache.hasRemoved(entry.url, after: removals) else { return await writer.discard() }
         do { try await writer.finish(entry, replacing: others.map(\.id)) } catch {
             await writer.discard()
             throw error

@@ -95,6 +95,9 @@ extension HTTPCache {
             (StructuredField.strings(field) ?? []).prefix(128).filter { $0.utf8.count <= 128 }
         }
 
+        /// Whether the response has a `Use-As-Dictionary` field (RFC 9842 §2.1).
+        package var isDictionary: Bool { fields.contains(.useAsDictionary) }
+
         /// The approximate memory of the entry without its body, in bytes.
         var overhead: Int64 {
             let fields = (Array(fields) + Array(requestFields)).reduce(0) {
@@ -129,6 +132,8 @@ extension HTTPCache {
         case group(String, origin: String)
         /// The entries with a tag.
         case tag(String)
+        /// The entries of an origin that have a `Use-As-Dictionary` field (RFC 9842 §2.1).
+        case dictionaries(origin: String)
 
         /// Returns whether the selection has an entry.
         public func contains(_ entry: Entry) -> Bool {
@@ -138,6 +143,7 @@ extension HTTPCache {
             case .origin(let origin): entry.origin == origin
             case .group(let group, let origin): entry.origin == origin && entry.groups.contains(group)
             case .tag(let tag): entry.tags.contains(tag)
+            case .dictionaries(let origin): entry.isDictionary && entry.origin == origin
             }
         }
     }

@@ -68,7 +68,9 @@ extension CacheExchange {
         report.timeToLive = rules.freshness(of: entry, at: cache.time).timeToLive
         let completeSize =
             map == nil && !entry.isDecoded ? CacheRules.completeSize(of: entry.head) : nil
-        let recorder = BodyRecorder(entry, to: writer, in: cache, completeSize: completeSize, by: map) { entry in
+        let recorder = BodyRecorder(
+            entry, to: writer, in: cache, after: removals, completeSize: completeSize, by: map
+        ) { entry in
             await replaced(by: entry, sent)
         }
         let source = RecordedSource(response, recorder)

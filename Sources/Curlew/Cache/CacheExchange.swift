@@ -11,6 +11,8 @@ struct CacheExchange {
     let lookUp: CacheRequest
     let context: Interception.Context
     let next: Interception.Next
+    /// The number of removals before the request; what they removed must not be stored again.
+    let removals: UInt64
 
     var rules: CacheRules { cache.rules }
 
@@ -155,6 +157,7 @@ struct CacheExchange {
 
     /// Sends a request; a stale response may replace an error.
     private func sent(_ request: Request, insteadOfError stale: HTTPCache.Entry?) async throws(NetworkError) -> Sent {
+        let request = await offeringDictionary(request)
         let response: IncomingResponse
         do throws(NetworkError) { response = try await next(request) } catch {
             guard Self.failures.contains(error.kind), let stale, let served = await servedInstead(of: stale) else {

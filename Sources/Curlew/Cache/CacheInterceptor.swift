@@ -21,6 +21,8 @@ struct CacheInterceptor: FoldableInterceptor {
         var decodes: Bool
         /// The value of `Accept-Encoding` for requests without their own.
         var acceptEncoding: String?
+        /// The value of `Accept-Encoding` for requests that name a dictionary; nil if no library can decode with one.
+        var acceptEncodingWithDictionary: String?
         /// The fields whose values are credentials, besides those that always are.
         var sensitiveFields: [HeaderName]
         var cookies: CookieInterceptor?
@@ -37,7 +39,8 @@ struct CacheInterceptor: FoldableInterceptor {
         guard let target = try? request.target() else { return try await next(request) }
         let lookUp = settings.lookUp(for: request, target, isAtOrigin: context.isAtOrigin(request))
         let exchange = CacheExchange(
-            cache: cache, settings: settings, request: request, lookUp: lookUp, context: context, next: next)
+            cache: cache, settings: settings, request: request, lookUp: lookUp, context: context, next: next,
+            removals: cache.removals)
         if !request.method.isSafe || !context.isSaved && request.body.isNone { return try await exchange.response() }
         // A download has its own file, and the response to a request with content depends on the content.
         let reason: HTTPCache.Report.Reason? = context.isSaved ? .download : nil
@@ -56,6 +59,7 @@ extension CacheInterceptor.Settings {
         policy = configuration.cachePolicy
         decodes = configuration.http.decompression == .automatic
         acceptEncoding = codings.acceptEncoding
+        acceptEncodingWithDictionary = codings.acceptEncodingWithDictionary
         sensitiveFields = configuration.redirects.sensitiveFields
         self.cookies = cookies
         hasAuthenticator = interceptors.contains { $0 is any Authenticator }

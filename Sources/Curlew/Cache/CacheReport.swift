@@ -88,8 +88,8 @@ extension HTTPCache {
         public var forwardedStatus: Status?
         /// Whether the response is stored, provided that its whole body is read.
         ///
-        /// A response that is still read when the program or a request with an unsafe method removes responses is not
-        /// stored, because it could be one of these.
+        /// A response is not stored if the program or a request with an unsafe method has removed the responses of its
+        /// URL since it was requested.
         public var isStored = false
         /// Whether the request shared the transfer of an equal request.
         public var isCollapsed = false

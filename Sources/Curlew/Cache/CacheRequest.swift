@@ -38,9 +38,16 @@ struct CacheRequest: Sendable {
 
     /// Returns these parts of the request as it was sent, with the fields that interceptors behind the cache have
     /// added.
+    ///
+    /// The dictionary of the cache changes only the coding of a response, which is stored decoded, so the fields that
+    /// name it do not count.
     func sent(_ request: Request) -> CacheRequest {
-        CacheRequest(
-            method, url, fields: request.fields, defaults: defaults, policy: policy, decodes: decodes,
+        var sent = request.fields
+        if request.dictionary != nil {
+            for name in [HeaderName.acceptEncoding, .availableDictionary, .dictionaryID] { sent[name] = fields[name] }
+        }
+        return CacheRequest(
+            method, url, fields: sent, defaults: defaults, policy: policy, decodes: decodes,
             credentials: credentials)
     }
 

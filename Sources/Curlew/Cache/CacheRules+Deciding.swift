@@ -94,7 +94,7 @@ extension CacheRules {
     }
 
     /// Whether requests with these credentials may get a stored response.
-    private func admits(_ credentials: Credentials, _ entry: HTTPCache.Entry) -> Bool {
+    func admits(_ credentials: Credentials, _ entry: HTTPCache.Entry) -> Bool {
         guard let required = entry.credentials else { return true }
         return switch credentials {
         case .none: required.isEmpty

@@ -25,7 +25,10 @@ extension HTTPCache {
     @discardableResult
     public func remove(url: String) async throws(NetworkError) -> Int {
         guard let target = try? RequestTarget(url) else { return 0 }
-        return try await remove(entries(for: CacheKey.url(of: target)).map(\.id))
+        let text = CacheKey.url(of: target)
+        // A response that arrives while the entries are read is not stored either.
+        countRemoval(of: text)
+        return try await removeStored(entries(for: text))
     }
 
     /// Removes the stored responses of an origin.
@@ -81,11 +84,12 @@ extension HTTPCache {
     private func remove(
         _ selection: Selection, where condition: (Entry) -> Bool
     ) async throws(NetworkError) -> Int {
-        try await remove(entries(selection).filter(condition).map(\.id))
+        countRemoval(of: nil)
+        return try await removeStored(entries(selection).filter(condition))
     }
 
-    private func remove(_ ids: [Entry.ID]) async throws(NetworkError) -> Int {
-        countRemoval()
+    private func removeStored(_ entries: [Entry]) async throws(NetworkError) -> Int {
+        let ids = entries.map(\.id)
         do { return ids.isEmpty ? 0 : try await store.remove(ids) } catch { throw Self.failure(error) }
     }
 

@@ -32,6 +32,11 @@ public final class HTTPCache: Sendable {
         public var targetedFields: [HeaderName] = []
         /// Whether `No-Vary-Search` lets a response answer requests with other queries; false unless set.
         public var usesNoVarySearch = false
+        /// Whether stored responses serve as compression dictionaries (RFC 9842), for https only; false unless set.
+        ///
+        /// A request then names the best dictionary, a stored response with `Use-As-Dictionary` of at most 16 MiB, and
+        /// the server may send only what differs. Requests with their own `Accept-Encoding` or a range name none.
+        public var usesDictionaries = false
         /// The maximum size of a stored body; nil, the default, for the limit of the store.
         public var maximumBodySize: ByteCount?
         /// Called for each response to GET, and for each stored response that a server has confirmed; nil unless set.
@@ -66,11 +71,17 @@ public final class HTTPCache: Sendable {
     let options: Options
     let rules: CacheRules
     private let now: @Sendable () -> Date
+    /// The dictionaries in memory.
+    let dictionaries = Lock(LoadedDictionaries())
     private let state = Lock(State())
 
     private struct State {
-        /// The number of removals; a response that was requested before the latest one is not stored.
+        /// The number of removals; a response that was requested before its removal is not stored.
         var removals: UInt64 = 0
+        /// The number of removals up to the latest one that was not about a single URL.
+        var latestGeneralRemoval: UInt64 = 0
+        /// The numbers of the latest removals of single URLs.
+        var latestRemovals: [String: UInt64] = [:]
         var statistics = Statistics()
         /// The keys whose responses are validated in the background.
         var refreshing: Set<String> = []
@@ -136,7 +147,28 @@ public final class HTTPCache: Sendable {
     /// The number of removals by the program and by requests with unsafe methods.
     var removals: UInt64 { state.withLock { $0.removals } }
 
-    func countRemoval() { state.withLock { $0.removals += 1 } }
+    /// The maximum number of URLs whose removals are known apart.
+    private static let maximumRemovals = 1_024
+
+    /// Counts a removal.
+    ///
+    /// - Parameter url: The URL whose responses are removed; nil for a removal that can be about any URL.
+    func countRemoval(of url: String?) {
+        state.withLock { state in
+            state.removals += 1
+            if let url { state.latestRemovals[url] = state.removals }
+            guard url == nil || state.latestRemovals.count > Self.maximumRemovals else { return }
+            state.latestGeneralRemoval = state.removals
+            state.latestRemovals = [:]
+        }
+    }
+
+    /// Whether responses of a URL were removed.
+    ///
+    /// - Parameter earlier: The number of removals before those that count.
+    func hasRemoved(_ url: String, after earlier: UInt64) -> Bool {
+        state.withLock { max($0.latestGeneralRemoval, $0.latestRemovals[url] ?? 0) > earlier }
+    }
 
     // MARK: Statistics
 

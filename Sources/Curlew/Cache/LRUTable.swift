@@ -18,6 +18,8 @@ struct LRUTable {
     private var free: [Int] = []
     private var positions: [HTTPCache.Entry.ID: Int] = [:]
     private var keys: [String: [HTTPCache.Entry.ID]] = [:]
+    /// The entries with the field `Use-As-Dictionary`.
+    private var dictionaries: Set<HTTPCache.Entry.ID> = []
     private var oldest = -1
     private var newest = -1
     /// The size of all entries with their bodies.
@@ -28,6 +30,7 @@ struct LRUTable {
     func entries(_ selection: HTTPCache.Selection) -> [HTTPCache.Entry] {
         switch selection {
         case .key(let key): keys[key]?.compactMap { entry($0) } ?? []
+        case .dictionaries: dictionaries.compactMap { entry($0) }.filter { selection.contains($0) }
         case .all, .origin, .group, .tag: nodes.compactMap { $0?.entry }.filter { selection.contains($0) }
         }
     }
@@ -48,6 +51,7 @@ struct LRUTable {
         }
         positions[entry.id] = position
         keys[entry.key, default: []].append(entry.id)
+        if entry.isDictionary { dictionaries.insert(entry.id) }
         bytes += node.bytes
         link(position)
     }
@@ -59,6 +63,7 @@ struct LRUTable {
         nodes[position]?.entry = entry
         nodes[position]?.bytes = size
         bytes += size - old.bytes
+        if entry.isDictionary { dictionaries.insert(entry.id) } else { dictionaries.remove(entry.id) }
     }
 
     /// Makes an entry the most recently used one.
@@ -77,6 +82,7 @@ struct LRUTable {
         free.append(position)
         keys[node.entry.key]?.removeAll { $0 == id }
         if keys[node.entry.key]?.isEmpty == true { keys[node.entry.key] = nil }
+        dictionaries.remove(id)
         bytes -= node.bytes
         return true
     }

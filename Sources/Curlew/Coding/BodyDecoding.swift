@@ -48,7 +48,7 @@ final class BodyDecoding: @unchecked Sendable {
         let names = ContentCodings.names(in: value)
         if names.isEmpty { return nil }
         do throws(NetworkError) {
-            decoder = .success(try policy.codings.decoder(for: names))
+            decoder = .success(try policy.codings.decoder(for: names, with: request.dictionary))
             let block = HeaderFields.block(raw.bytes, without: [.contentEncoding, .contentLength], from: 0)
             head = ResponseHead(rawBlock: block, url: request.url) ?? received
         } catch {

@@ -73,7 +73,7 @@ extension Substring.UTF8View {
 
 extension UInt8 {
     /// The upper-case digit for 0…15.
-    fileprivate var hexDigit: UInt8 { self < 10 ? 0x30 + self : 0x41 + self - 10 }
+    var hexDigit: UInt8 { self < 10 ? 0x30 + self : 0x41 + self - 10 }
 
     /// This byte as `%XX`.
     fileprivate var escaped: [UInt8] { [UInt8(ascii: "%"), (self >> 4).hexDigit, (self & 15).hexDigit] }

@@ -65,6 +65,12 @@ public struct Request: Sendable {
         _modify { yield &parts.upgradesToHTTPS }
     }
 
+    /// The dictionary that the request names, with which the server may compress the response (RFC 9842).
+    var dictionary: CompressionDictionary? {
+        get { parts.dictionary }
+        _modify { yield &parts.dictionary }
+    }
+
     /// Notes for interceptors and observers of the request; empty unless set, and never sent.
     public var tags: Request.Tags {
         get { parts.tags }
@@ -94,6 +100,7 @@ public struct Request: Sendable {
         var ownTrust: OwnTrust?
         var withheld: [HeaderName] = []
         var upgradesToHTTPS = false
+        var dictionary: CompressionDictionary?
         var tags = Request.Tags()
         var interceptors: [any Interceptor] = []
     }

@@ -1,0 +1,60 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// The bytes with which a server may compress a response (RFC 9842), at an address that does not change.
+final class CompressionDictionary: @unchecked Sendable {
+    // Safe because only the initializer writes the memory and the properties.
+
+    /// The bytes; valid while the dictionary lives.
+    let bytes: UnsafeRawBufferPointer
+    /// The SHA-256 of the bytes, by which client and server name the dictionary.
+    let digest: [UInt8]
+    /// The name that the server has given to the dictionary; empty without one.
+    let id: String
+
+    /// Copies the bytes of a dictionary; nil for no bytes, or without SHA-256.
+    init?(_ data: Data, id: String = "") {
+        guard !data.isEmpty, let digest = MessageDigest(.sha256) else { return nil }
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: data.count, alignment: 16)
+        data.withUnsafeBytes { memory.copyMemory(from: $0) }
+        bytes = UnsafeRawBufferPointer(memory)
+        digest.update(bytes)
+        self.digest = digest.finish()
+        self.id = id
+    }
+
+    deinit { bytes.deallocate() }
+}
+
+/// The decoder of a body that was compressed with a dictionary: checks the header of the body, which names the
+/// dictionary, and passes the rest to the decoder of the coding.
+final class DictionaryDecoder: Codec {
+    /// The part of the header that was not received yet.
+    private var header: ArraySlice<UInt8>
+    private let decoder: any Codec
+
+    /// - Parameters:
+    ///   - magic: The bytes before the digest of the dictionary (RFC 9842 §4, §5).
+    ///   - decoder: The decoder of the rest.
+    init(_ magic: [UInt8], _ dictionary: CompressionDictionary, _ decoder: any Codec) {
+        header = (magic + dictionary.digest)[...]
+        self.decoder = decoder
+    }
+
+    var isComplete: Bool { header.isEmpty && decoder.isComplete }
+
+    func step(
+        _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
+    ) throws(CodecFailure) -> CodecStep {
+        if header.isEmpty { return try decoder.step(input, output) }
+        let count = min(input.count, header.count)
+        guard input.prefix(count).elementsEqual(header.prefix(count)) else {
+            throw .corrupt(
+                header.count > 32 ? "its header is invalid" : "it was not compressed with the dictionary of the request")
+        }
+        header = header.dropFirst(count)
+        return CodecStep(consumed: count)
+    }
+}
