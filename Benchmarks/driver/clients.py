@@ -35,6 +35,8 @@ def build():
 # The settings that `--floor` may change; Benchmarks/README.md describes the effect of each.
 KNOBS = {"lazy", "curlu", "new-handles", "shards", "fresh", "buffer", "upload-buffer", "file-buffer", "sync", "resume", "share",
          "shared-store", "capath", "pipewait", "fields"}
+# Clients that run only the workloads with options for them.
+OPTIONAL = {"curlew+cache", "curlew+reading", "curlew+saving"}
 
 
 class Clients:
@@ -46,6 +48,7 @@ class Clients:
                          "curlew+executor": [curlew, "executor=1"], "curlew+client": [curlew, "client=1"],
                          "curlew+foundation": [curlew, "client=1", "foundation=1"],
                          "curlew+retry": [curlew, "retry=1"],
+                         "curlew+cache": [curlew], "curlew+reading": [curlew], "curlew+saving": [curlew],
                          "urlsession": [str(RELEASE / "urlsession-bench")]}
         if wanted:
             unknown = set(wanted) - set(self.commands)
@@ -58,6 +61,8 @@ class Clients:
             self.commands[name] = [path]
             if "curlew+executor" in self.commands:
                 self.commands[f"{name}+executor"] = [path, "executor=1"]
+            if "curlew+cache" in self.commands:
+                self.commands[f"{name}+cache"] = [path]
         self.floors = {"floor"}
         for name, knobs in floors:
             for knob in knobs.split(","):
@@ -68,8 +73,16 @@ class Clients:
 
     def of(self, workload):
         idle = {*workload.without, *(() if "json" in workload.options else ("curlew+client", "curlew+foundation")),
-                *(() if workload.name in ("small-c1", "small-c64") else ("curlew+retry",))}
-        return [name for name in self.commands if name not in idle]
+                *(() if workload.name in ("small-c1", "small-c64") else ("curlew+retry",)),
+                *(OPTIONAL - set(workload.own))}
+        return [name for name in self.commands if self.key(name) not in idle]
+
+    def key(self, client):
+        """Returns the name by which workloads know a client; `--floor` and `--binary` add clients with other names."""
+        if client in self.floors:
+            return "floor"
+        _, plus, variant = client.rpartition("+")
+        return f"curlew+{variant}" if plus else client
 
     def count(self, workload, client):
         return max(workload.concurrency, workload.count // workload.less.get(client, 1))
@@ -77,7 +90,7 @@ class Clients:
     def command(self, workload, client, servers, **changes):
         """Returns the command of a client; later options override earlier ones with the same name."""
         options = {"n": self.count(workload, client), "c": workload.concurrency, **workload.options,
-                   **workload.own.get("floor" if client in self.floors else client, {})}
+                   **workload.own.get(self.key(client), {})}
         # Curlew shards in this case, too. Over HTTP/2 neither shards, because shards would need more than one connection.
         if client in self.floors and changes.get("c", options["c"]) >= 64 and options.get("http") != 2:
             options["shards"] = 16

@@ -6,7 +6,8 @@ import statistics
 
 GIB, MIB = 1 << 30, 1 << 20
 # Ratios to the CPU time of clients other than the floor in the same round.
-BESIDE = {"by-hand": "curlew", "by-foundation": "curlew+foundation"}
+BESIDE = {"by-hand": "curlew", "by-foundation": "curlew+foundation", "by-reading": "curlew+reading",
+          "by-saving": "curlew+saving"}
 
 
 def middle(values):
@@ -86,7 +87,7 @@ def line(workload, client, s):
         text += f"  p50 {s['p50']:,.0f} p99 {s['p99']:,.0f} µs  {s['switches']:.2f} switches"
     if workload.concurrency >= 1000:
         text += f"  {s['each']:.1f} KiB each  wall {s['seconds']:.2f} s"
-    for name, other in BESIDE.items() if client in ("curlew+client", "curlew+foundation") else ():
+    for name, other in BESIDE.items() if client.endswith(("+client", "+foundation", "+cache")) else ():
         if s[name]:
             text += f"  ×{s[name]:.3f} {other}"
     if s["connections"]:

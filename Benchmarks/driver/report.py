@@ -90,9 +90,10 @@ def targets(measured):
         for target in workload.targets:
             value = (results.get(target.client) or {}).get(target.figure)
             sign = "≥" if target.figure == "scaling" else "≤"
-            verdict = "not measured" if value is None else "met" if target.is_met(value) else "**not met**"
-            rows.append([workload.title, target.client, WORDS[target.figure], f"{sign} {target.limit:g}",
-                         number(value, 2), verdict])
+            limit = "–" if target.limit is None else f"{sign} {target.limit:g}"
+            verdict = ("not measured" if value is None else "" if target.limit is None
+                       else "met" if target.is_met(value) else "**not met**")
+            rows.append([workload.title, target.client, WORDS[target.figure], limit, number(value, 2), verdict])
     return table(["workload", "client", "figure", "target", "measured", ""], rows)
 
 

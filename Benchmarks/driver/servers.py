@@ -87,6 +87,7 @@ PLACES = """
 location = /status { stub_status; }
 location ~ ^/json { default_type application/json; }
 location = /limited { limit_rate 512k; }
+location /fresh/ { alias files/; add_header Cache-Control max-age=86400; }
 location = /sink { proxy_pass http://127.0.0.1:%d; }
 location /slow/ { proxy_pass http://127.0.0.1:%d; }
 """
@@ -97,6 +98,8 @@ ORDER = {
 }
 # A page of a list, about 10 KiB as JSON.
 PAGE = {"total": 4711, "next": "/orders?after=4720", "orders": [{**ORDER, "id": 4711 + n} for n in range(10)]}
+# These files are sparse, because each client that downloads or stores them needs the remaining space.
+SPARSE = ("huge", "stored")
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -122,13 +125,14 @@ class Servers:
     """The running servers, as a context; they use `cores`."""
 
     def __init__(self, server, cores, sizes):
-        self.server, self.cores, self.sizes, self.huge = server, cores, dict(sizes), sizes["huge"]
-        del self.sizes["huge"]
+        self.server, self.cores = server, cores
+        self.sizes = {name: size for name, size in sizes.items() if name not in SPARSE}
+        self.sparse = {name: sizes[name] for name in SPARSE}
         self.processes, self.pids = [], []
 
     def __enter__(self):
         memory = pathlib.Path("/dev/shm")
-        wanted = 2 * sum(self.sizes.values()) + self.huge
+        wanted = 2 * sum(self.sizes.values()) + max(self.sparse.values())
         has_room = memory.is_dir() and shutil.disk_usage(memory).free > wanted
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="curlew-bench-", dir=memory if has_room else None))
         try:
@@ -155,6 +159,7 @@ class Servers:
         files = self.folder / "files"
         files.mkdir()
         (files / "small").write_bytes(b"x" * 1024)
+        (files / "image").write_bytes(os.urandom(100 << 10))
         for name, document in (("json", ORDER), ("json10", PAGE)):
             (files / name).write_text(json.dumps(document), encoding="utf-8")
         block = os.urandom(MIB)
@@ -163,9 +168,9 @@ class Servers:
                 for at in range(0, size, MIB):
                     file.write(block[:size - at])
 
-        # The file is sparse, because each client that downloads it needs the remaining space.
-        with open(files / "huge", "wb") as file:
-            file.truncate(self.huge)
+        for name, size in self.sparse.items():
+            with open(files / name, "wb") as file:
+                file.truncate(size)
 
     def make_certificate(self):
         self.authority = self.folder / "ca.pem"

@@ -115,6 +115,7 @@ def request_or_byte(workload, client, clients, servers, cores):
     if figures["requests"] != clients.count(workload, client):
         raise Failure(f"{client} made {figures['requests']} requests of {workload.name}")
     (servers.folder / "downloaded").unlink(missing_ok=True)
+    shutil.rmtree(servers.folder / "cache", ignore_errors=True)
     figures["connections"] = before and servers.accepted(workload.kind) - before - 1
     return figures
 

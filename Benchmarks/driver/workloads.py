@@ -13,6 +13,9 @@ WORDS = {
     "ratio": "CPU, × floor",
     "by-hand": "CPU, × curlew",
     "by-foundation": "CPU, × curlew+foundation",
+    "by-reading": "CPU, × curlew+reading",
+    "by-saving": "CPU, × curlew+saving",
+    "cpu": "CPU, µs/request",
     "rss": "RSS over base, MiB",
     "share": "CPU, share of the wall time",
     "flight": "RSS above the floor's, KiB a request in flight",
@@ -24,9 +27,11 @@ WORDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Target:
+    """A figure to report; a figure without a limit has no verdict."""
+
     client: str
     figure: str
-    limit: float
+    limit: float | None
 
     def is_met(self, value):
         return value >= self.limit if self.figure == "scaling" else value <= self.limit
@@ -85,6 +90,13 @@ def many(count):
                     targets=(Target("curlew", "flight", 4),))
 
 
+def cached(name, title, file, count, size, cache, target, own=None, unit="request"):
+    """Compares a client that has a cache with clients without one; `cache` has the options of the cache."""
+    return Workload(name, title, "http", f"/fresh/{file}", count, 1, {"expect": size},
+                    own={"curlew+cache": cache, **(own or {})}, without=("urlsession", "curlew+executor"),
+                    targets=(target,), unit=unit)
+
+
 H2 = {"http": 2}
 PACED = {"expect": 64 * MIB, "pace": 1}
 SLOWLY = {"upload": 64 * MIB}
@@ -136,6 +148,14 @@ WORKLOADS = [
              without=("urlsession",), targets=(Target("curlew", "wall", 1.2),)),
     Workload("collect", "64 MiB collected in memory, http", "http", "/medium", 4, 1,
              {"expect": 64 * MIB, "collect": 1}, unit="byte"),
+    cached("cache-memory", "GET 1 KiB; a hit in memory for curlew+cache", "small", 40000, KIB, {"cache": "memory"},
+           Target("curlew+cache", "cpu", 25)),
+    cached("cache-disk", "GET 100 KiB; a hit on the disk for curlew+cache", "image", 10000, 100 * KIB,
+           {"cache": "{folder}/cache"}, Target("curlew+cache", "by-reading", None),
+           {"curlew+reading": {"reads": "{folder}/files/image"}}),
+    cached("cache-store", "download 1 GiB; curlew+cache also stores it on the disk", "stored", 1, GIB,
+           {"cache": "{folder}/cache", "reload": 1}, Target("curlew+cache", "by-saving", None),
+           {"curlew+saving": {"download": "{folder}/downloaded"}}, "byte"),
     Workload("cold-start", "a program that makes one request", "http", "/small", 20, unit="cold-start",
              targets=(Target("curlew", "milliseconds", 9),)),
     Workload("scaling", "two sessions on two cores, one session on one", "scaling", "/small", 40000, 64,
@@ -152,7 +172,7 @@ def scaled(workload, divisor, is_smoke):
     options = dict(workload.options)
     for name in ("expect", "upload"):
         size = options.get(name, 0)
-        if size > KIB and workload.path not in STEADY:
+        if size >= MIB and workload.path not in STEADY:
             options[name] = max(MIB, 4 * MIB if is_smoke else size // divisor // MIB * MIB)
     if is_smoke and workload.path in STEADY:
         options["expect"] = 4 * MIB

@@ -4,7 +4,6 @@
 // The benchmark client that uses Curlew through its public API.
 
 import Curlew
-import CurlewCache
 import FoundationEssentials
 import Measuring
 
@@ -14,22 +13,16 @@ struct CurlewBench {
         raiseFileLimit()
         let job = Job(Array(CommandLine.arguments.dropFirst()))
         runBlocking {
-            let sessions = try await makeSessions(job)
+            let cache = try await makeCache(job)
+            let sessions = try (0..<job.sessions).map { _ in try makeSession(job, cache) }
             for session in sessions { try fillJar(session, job) }
+            if let session = sessions.first { try await fillCache(job, session) }
+            let start = cache?.statistics
             let meter = Meter()
             let outcome = try await run(job, sessions)
+            if let cache, let start { verify(cache, since: start, job, outcome) }
             meter.finish(outcome.latencies, requests: outcome.requests, bytes: outcome.bytes)
         }
-    }
-
-    static func makeSessions(_ job: Job) async throws -> [Session] {
-        let cache: HTTPCache? =
-            switch job.cache {
-            case nil: nil
-            case "memory"?: HTTPCache(store: HTTPCache.MemoryStore(limit: .mebibytes(64)))
-            case let path?: try await .disk(path, limit: .gibibytes(8))
-            }
-        return try (0..<job.sessions).map { _ in try makeSession(job, cache) }
     }
 
     static func makeSession(_ job: Job, _ cache: HTTPCache?) throws -> Session {
@@ -40,7 +33,7 @@ struct CurlewBench {
             $0.limits.responseBody = .mebibytes(256)
             $0.http.version = job.isHTTP2 ? .automatic : .http1Only
             if job.retries { $0.retry = .standard }
-            $0.cachePolicy = job.reloads ? .reload : .preferCache
+            if job.reloads { $0.cachePolicy = .reload }
         }
         guard let authority = job.authority else { return Session(configuration, cache: cache) }
         return try Session(configuration, trust: CustomRoots(pem: text(of: authority)), cache: cache)
@@ -85,11 +78,12 @@ struct CurlewBench {
             request.fields["Cookie"] = pairs.joined(separator: "; ")
         }
         let orders = job.isDecoded ? try Orders(job, session) : nil
+        let file = job.reads.map { URL(filePath: $0, directoryHint: .notDirectory) }
         for _ in 0..<count {
             let began = now()
             let bytes =
-                if let path = job.reads {
-                    try read(path, job)
+                if let file {
+                    try read(file, job)
                 } else if let orders {
                     try await orders.decoded(request)
                 } else if let form = job.form {
@@ -125,8 +119,8 @@ struct CurlewBench {
 
     /// Reads a file in one piece.
     @inline(never)
-    static func read(_ path: String, _ job: Job) throws -> Int {
-        let data = try Data(contentsOf: URL(filePath: path))
+    static func read(_ file: URL, _ job: Job) throws -> Int {
+        let data = try Data(contentsOf: file)
         job.verify(status: 200, bytes: data.count)
         return data.count
     }

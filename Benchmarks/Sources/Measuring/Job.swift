@@ -45,7 +45,7 @@ public final class Job: Sendable {
     public let givenCookies: Int
     /// The cache of the client: "memory", or the path of a directory; nil for a client without a cache.
     public let cache: String?
-    /// Whether each response is stored again instead of being read from the cache.
+    /// Whether the cache stores each response instead of answering from those that it has.
     public let reloads: Bool
     /// The file that the client reads instead of sending requests; nil for a client that sends requests.
     public let reads: String?
