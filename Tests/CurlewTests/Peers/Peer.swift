@@ -7,19 +7,23 @@
 import FoundationEssentials
 import Testing
 
-/// A server or a tool of another project that tests run against; Tests/peers.txt has a line for each.
+/// A server, tool or library of another project that tests run against; Tests/peers.txt has a line for each that Debian
+/// has.
 enum Peer: String, Sendable {
     case nginx, nghttpd, apache2, openssl, python3, curl, wget
     /// Python libraries, installed as Debian packages.
     case werkzeug, botocore
     /// A Python library that Debian lacks, installed from PyPI.
     case hishel
+    /// A library that is newer than Debian's, built from the sources on PyPI.
+    case brotli
 
-    /// The folder in which Scripts/setup-peers installs libraries from PyPI.
+    /// The folder in which Scripts/setup-peers installs Python libraries from PyPI.
     static let pythonFolder = "/usr/local/lib/curlew-peers"
 
-    /// The path of the program; nil if it is not installed.
+    /// The path of the program, or of brotli's library; nil if it is not installed.
     var executable: String? {
+        if self == .brotli { return BrotliEncoder.isInstalled ? BrotliEncoder.library : nil }
         if self == .werkzeug || self == .botocore || self == .hishel {
             let folder = self == .hishel ? Self.pythonFolder : "/usr/lib/python3/dist-packages"
             return FileManager.default.fileExists(atPath: "\(folder)/\(rawValue)") ? "/usr/bin/python3" : nil
@@ -32,7 +36,8 @@ enum Peer: String, Sendable {
     /// Whether the tests of the peer run; with `CURLEW_REQUIRE_PEERS=1` they run and fail if the peer is missing.
     var isWanted: Bool {
         // PyPI may be unreachable.
-        executable != nil || self != .hishel && ProcessInfo.processInfo.environment["CURLEW_REQUIRE_PEERS"] == "1"
+        let isFromPyPI = self == .hishel || self == .brotli
+        return executable != nil || !isFromPyPI && ProcessInfo.processInfo.environment["CURLEW_REQUIRE_PEERS"] == "1"
     }
 }
 
