@@ -31,6 +31,9 @@ final class CompressionDictionary: @unchecked Sendable {
 /// The decoder of a body that was compressed with a dictionary: checks the header of the body, which names the
 /// dictionary, and passes the rest to the decoder of the coding.
 final class DictionaryDecoder: Codec {
+    /// The size of a SHA-256 in bytes.
+    private static let digestSize = 32
+
     /// The part of the header that was not received yet.
     private var header: ArraySlice<UInt8>
     private let decoder: any Codec
@@ -49,12 +52,16 @@ final class DictionaryDecoder: Codec {
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
     ) throws(CodecFailure) -> CodecStep {
         if header.isEmpty { return try decoder.step(input, output) }
-        let count = min(input.count, header.count)
-        guard input.prefix(count).elementsEqual(header.prefix(count)) else {
-            throw .corrupt(
-                header.count > 32 ? "its header is invalid" : "it was not compressed with the dictionary of the request")
+        var step = CodecStep()
+        while step.consumed < input.count, let expected = header.first {
+            guard input[step.consumed] == expected else {
+                let isDigest = header.count <= Self.digestSize
+                throw .corrupt(
+                    isDigest ? "it was not compressed with the dictionary of the request" : "its header is invalid")
+            }
+            header.removeFirst()
+            step.consumed += 1
         }
-        header = header.dropFirst(count)
-        return CodecStep(consumed: count)
+        return step
     }
 }

@@ -33,7 +33,9 @@ import Testing
         Row("/a%20b", "/a b", true),
         Row("/", "/", true),
         // Wildcards.
-        Row("*", "/any/thing?at=all", true),
+        Row("/*", "/any/thing?at=all", true),
+        Row("*", "/app/v1/any/thing?at=all", true),
+        Row("*", "/app/v2", false),
         Row("/app/*", "/app/", true),
         Row("/app/*", "/app/v2/main.js", true),
         Row("/app/*", "/app", false),

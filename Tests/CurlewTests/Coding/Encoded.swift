@@ -71,9 +71,10 @@ enum Encoded {
 
     /// Decodes a whole body that is fed in pieces, and checks that each decoded chunk is small.
     static func decode(
-        _ wire: [UInt8], _ encoding: String, piece: Int = 64 << 10, codings: ContentCodings = .system
+        _ wire: [UInt8], _ encoding: String, with dictionary: CompressionDictionary? = nil, piece: Int = 64 << 10,
+        codings: ContentCodings = .system
     ) throws(NetworkError) -> [UInt8] {
-        let decoder = try codings.decoder(for: ContentCodings.names(in: encoding))
+        let decoder = try codings.decoder(for: ContentCodings.names(in: encoding), with: dictionary)
         var result: [UInt8] = []
         var offset = 0
         while true {
