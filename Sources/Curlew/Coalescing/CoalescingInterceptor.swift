@@ -40,13 +40,13 @@ struct CoalescingInterceptor: FoldableInterceptor {
             let (shared, isFirst) = table.join(key) { context.sharedRun(of: request) }
             do throws(NetworkError) {
                 let response = try await shared.run.response()
-                table.leave(key, shared, isOver: true)
+                table.leave(shared, isOver: true)
                 if !isFirst { shared.run.session.cache?.count(\.collapsed) }
                 let result = result(response, of: shared.run, isFirst: isFirst)
                 if let report = result.head.cache { context.announce(.cached(report, for: request)) }
                 return result
             } catch {
-                table.leave(key, shared, isOver: !Task.isCancelled)
+                table.leave(shared, isOver: !Task.isCancelled)
                 if Task.isCancelled || context.isClosed { throw error }
                 // The others have left just before this request joined, or the time limit of the first one has passed.
                 let wasAbandoned = error.isCancellation && shared.run.isCancelled
@@ -68,7 +68,10 @@ struct CoalescingInterceptor: FoldableInterceptor {
 }
 
 /// The parts of a request that equal requests have in common.
-private struct CoalescingKey: Hashable {
+private struct CoalescingKey: Hashable, @unchecked Sendable {
+    // Safe because the key does not change, and the values in each AnyHashable are evaluators, interceptors and parts
+    // of them, which are Sendable.
+
     let method: Method
     let url: [UInt8]
     let fields: [[UInt8]]
@@ -114,53 +117,72 @@ protocol ComparableInterceptor: Interceptor {
 }
 
 /// The transfers that requests share.
+///
+/// Keys have interceptors of the user, so they are hashed and compared without the lock.
 private final class CoalescingTable: Sendable {
     /// A transfer, and the number of requests that wait for it.
     final class Shared: Sendable {
         let run: TransferRun
-        let waiters = Lock(1)
+        fileprivate let key: CoalescingKey
+        fileprivate let hash: Int
+        fileprivate let waiters = Lock(1)
 
-        init(_ run: TransferRun) { self.run = run }
+        fileprivate init(_ run: TransferRun, _ key: CoalescingKey, _ hash: Int) {
+            (self.run, self.key, self.hash) = (run, key, hash)
+        }
     }
 
-    private let table = Lock<[CoalescingKey: Shared]>([:])
+    /// The transfers by the hash values of their keys.
+    private let table = Lock<[Int: [Shared]]>([:])
 
     /// Adds a request to the transfer of equal ones; makes the transfer for the first of them.
     func join(_ key: CoalescingKey, _ make: () -> TransferRun) -> (Shared, isFirst: Bool) {
-        if let shared = joined(key) { return (shared, false) }
-        // The run is made without the lock, and is not started yet.
-        let made = Shared(make())
-        let other = table.withLock { table -> Shared? in
-            if let other = table[key] {
-                other.waiters.withLock { $0 += 1 }
-                return other
+        let hash = key.hashValue
+        var made: Shared?
+        while true {
+            let known = table.withLock { $0[hash] ?? [] }
+            if let shared = known.first(where: { $0.key == key }) {
+                // The last request may have left in the meantime.
+                if joined(shared) { return (shared, false) }
+                continue
             }
-            table[key] = made
-            return nil
+            // The run is made without the lock, and is not started yet.
+            let own = made ?? Shared(make(), key, hash)
+            made = own
+            let isAdded = table.withLock { table in
+                guard (table[hash] ?? []).elementsEqual(known, by: ===) else { return false }
+                table[hash, default: []].append(own)
+                return true
+            }
+            if isAdded { return (own, true) }
         }
-        return other.map { ($0, false) } ?? (made, true)
     }
 
     /// The number of requests that wait.
-    var waiting: Int { table.withLock { $0.values.reduce(0) { $0 + $1.waiters.withLock { $0 } } } }
+    var waiting: Int {
+        table.withLock { $0.values.joined().reduce(0) { $0 + $1.waiters.withLock { $0 } } }
+    }
 
-    private func joined(_ key: CoalescingKey) -> Shared? {
+    /// Adds a request to a transfer; returns false if the transfer accepts no others.
+    private func joined(_ shared: Shared) -> Bool {
         table.withLock { table in
-            let shared = table[key]
-            shared?.waiters.withLock { $0 += 1 }
-            return shared
+            guard table[shared.hash]?.contains(where: { $0 === shared }) ?? false else { return false }
+            shared.waiters.withLock { $0 += 1 }
+            return true
         }
     }
 
     /// Removes a request from a transfer, which accepts no others once it is over or the last request has left.
-    func leave(_ key: CoalescingKey, _ shared: Shared, isOver: Bool) {
-        let released = table.withLock { table -> Shared? in
+    func leave(_ shared: Shared, isOver: Bool) {
+        let released = table.withLock { table -> [Shared] in
             let left = shared.waiters.withLock { waiters in
                 waiters -= 1
                 return waiters
             }
-            guard isOver || left == 0, table[key] === shared else { return nil }
-            return table.removeValue(forKey: key)
+            guard isOver || left == 0, let known = table[shared.hash] else { return [] }
+            let others = known.filter { $0 !== shared }
+            table[shared.hash] = others.isEmpty ? nil : others
+            return known
         }
         withExtendedLifetime(released) {}
     }

@@ -158,6 +158,33 @@ struct CoalescingTests {
         for task in tasks { _ = try await task.value }
     }
 
+    /// An interceptor whose comparison uses the session.
+    private struct Peeking: Interceptor, Hashable {
+        let scope = Interception.Scope.attempt
+        let session: Session
+
+        static func == (first: Peeking, second: Peeking) -> Bool { first.session.core.coalescing.waiting >= 0 }
+        func hash(into hasher: inout Hasher) { _ = session.core.coalescing.waiting }
+
+        func intercept(
+            _ request: Request, context: Interception.Context, next: Interception.Next
+        ) async throws -> IncomingResponse { try await next(request) }
+    }
+
+    /// A comparison under the lock would wait for itself.
+    @Test func interceptorsAreComparedWithoutALock() async throws {
+        let gate = Gate()
+        let server = try server(gate)
+        var request = Request(server.url("/held"))
+        request.interceptors = [Peeking(session: session)]
+        let sent = request
+        let tasks = (0..<2).map { _ in Task { try await session.data(for: sent) } }
+        await waitFor(2, session)
+        gate.open()
+        for task in tasks { _ = try await task.value }
+        #expect(server.requestCount == 1)
+    }
+
     @Test func interceptorsOfTheTransferRunForEachRequest() async throws {
         let gate = Gate()
         let server = try server(gate)
