@@ -38,6 +38,10 @@ final class BodyReader: Sendable {
         /// For a body without an attempt: the bytes delivered, and what is still due at its end.
         var count: Int64 = 0
         var isLastProgressDue: Bool
+        /// The announced size of such a body.
+        var expected: Int64?
+        /// The time of the latest progress of such a body, and the bytes that it counted.
+        var lastProgress: (time: UInt64, count: Int64) = (0, 0)
         var areTrailersDue = true
         /// The trailers that were delivered.
         var trailers: HeaderFields?
@@ -136,6 +140,12 @@ final class BodyReader: Sendable {
         case .element(let element): return element
         case .response(let response):
             try open(response.body, of: response.request)
+            if withProgress {
+                state.withLock { state in
+                    state.expected = response.head.contentLength
+                    state.lastProgress.time = run.session.loop.clock.now()
+                }
+            }
             return .head(response.head)
         }
     }
@@ -160,7 +170,9 @@ final class BodyReader: Sendable {
         case .wire(let attempt): return try await received(by: attempt)
         case .bytes(let data, _):
             chunk = state.withLock { $0.count } == 0 && !data.isEmpty ? ByteChunk(data) : nil
-        case .pull(let source): chunk = try await pulled(from: source)
+        case .pull(let source):
+            if let progress = dueProgress() { return .progress(progress) }
+            chunk = try await pulled(from: source)
         }
         return state.withLock { state in
             if let chunk {
@@ -176,6 +188,22 @@ final class BodyReader: Sendable {
             state.isLastProgressDue = false
             return .progress(
                 TransferProgress(received: state.count, expectedToReceive: state.count, isFinished: true))
+        }
+    }
+
+    /// Returns the progress of a body without an attempt, at most once in each interval of the session.
+    private func dueProgress() -> TransferProgress? {
+        guard withProgress, case .transfer(let lifetime) = source else { return nil }
+        let loop = lifetime.run.session.loop
+        let now = loop.clock.now()
+        return state.withLock { state in
+            guard state.count > state.lastProgress.count,
+                now &- state.lastProgress.time >= loop.configuration.progressInterval
+            else { return nil }
+            state.lastProgress = (now, state.count)
+            state.meter.record(now: now, totalBytes: state.count)
+            return TransferProgress(
+                received: state.count, expectedToReceive: state.expected, bytesPerSecond: state.meter.bytesPerSecond)
         }
     }
 

@@ -49,6 +49,29 @@ struct CacheBodyTests {
         #expect(scene.requests == 1)
     }
 
+    /// A recorded body reports its progress as one without a cache does: after 50 ms, and at its end.
+    @Test func recordedBodyReportsItsProgress() async throws {
+        let server = try MockServer { _ in .pattern(Self.pattern).field("Cache-Control", "max-age=60") }
+        let clock = StubClock()
+        let session = Session(
+            core: SessionCore(
+                Session.Configuration(), trust: SystemTrust(), cache: .memory(limit: .mebibytes(64)),
+                clock: LoopClock(clock)))
+        var (count, reports) = (0, [TransferProgress]())
+        for try await element in session.transfer(Request(server.url("/"))).elements {
+            if case .progress(let progress) = element { reports.append(progress) }
+            guard case .bytes(let chunk) = element else { continue }
+            if count == 0 { clock.advance(by: .milliseconds(50)) }
+            count += chunk.count
+            // The first report is the expected one.
+            if reports.isEmpty { reports = [TransferProgress(received: Int64(count))] }
+        }
+        try #require(reports.count == 3)
+        #expect(reports[1].received == reports[0].received && !reports[1].isFinished)
+        #expect(reports[1].expectedToReceive == 1 << 20)
+        #expect(reports[2].received == 1 << 20 && reports[2].isFinished)
+    }
+
     /// The server stops in the middle until the reader has read the first half.
     @Test func bodyReachesTheReaderBeforeItIsComplete() async throws {
         let gate = Gate()
