@@ -298,7 +298,10 @@ private final class DiskWriter: HTTPCache.BodyWriter {
         state = Lock(State(digests: digests))
     }
 
-    deinit { file.remove() }
+    deinit {
+        let file = file
+        _ = DiskThread.saving.run(at: file.path) { file.remove() }
+    }
 
     func write(_ chunk: ByteChunk) async throws {
         state.withLock { state in
