@@ -8,7 +8,7 @@ internal import FoundationEssentials
 ///
 /// ```swift
 /// @Test func storeConforms() async throws {
-///     let violations = try await CacheStoreConformance.violations { RedisStore(connection) }
+///     let violations = try await CacheStoreConformance.violations { try await RedisStore.empty(connection) }
 ///     #expect(violations.isEmpty)
 /// }
 /// ```
@@ -158,21 +158,30 @@ public enum CacheStoreConformance {
     @Sendable private static func selected(_ run: Run) async throws {
         let store = run.store
         let one = try await write(entry("/1", ["Cache-Groups": "\"a\", \"b\""], tags: ["t", "u"]), [1], to: store)
-        let two = try await write(entry("/2", ["Cache-Groups": "\"b\""], tags: ["u"]), [1], to: store)
+        var two = try await write(entry("/2", ["Cache-Groups": "\"b\""], tags: ["u"]), [1], to: store)
+        let use: HeaderFields = ["Use-As-Dictionary": "match=\"/*\""]
         let far = try await write(
-            entry("/1", ["Cache-Groups": "\"a\""], origin: "https://example.com:8443"), [1], to: store)
+            entry("/1", use.merging(["Cache-Groups": "\"a\""]), origin: "https://example.com:8443"), [1], to: store)
         let expected: [(HTTPCache.Selection, [HTTPCache.Entry])] = [
             (.all, [one, two, far]), (.origin("https://example.com"), [one, two]),
             (.origin("https://example.com:8443"), [far]), (.origin("https://example"), []), (.key(two.key), [two]),
             (.group("a", origin: "https://example.com"), [one]),
             (.group("b", origin: "https://example.com"), [one, two]),
             (.group("a", origin: "https://example.com:8443"), [far]), (.tag("t"), [one]), (.tag("u"), [one, two]),
-            (.tag("a"), []),
+            (.tag("a"), []), (.dictionaries(origin: "https://example.com:8443"), [far]),
+            (.dictionaries(origin: "https://example.com"), []),
         ]
         for (selection, entries) in expected {
             let found = Set(try await store.entries(selection).map(\.id))
             await run.require(found == Set(entries.map(\.id)), "The selection \(selection) finds other entries.")
         }
+        two.fields.merge(use)
+        try await store.update(two)
+        let updated = try await store.entries(.dictionaries(origin: "https://example.com")).map(\.id)
+        await run.require(updated == [two.id], "An updated entry is missing among the dictionaries.")
+        _ = try await store.remove([two.id])
+        let removed = try await store.entries(.dictionaries(origin: "https://example.com"))
+        await run.require(removed.isEmpty, "A removed entry is among the dictionaries.")
     }
 
     @Sendable private static func ranges(_ run: Run) async throws {

@@ -133,8 +133,10 @@ extension CacheControl: CustomStringConvertible {
             if !fields.isEmpty { parts.append("\(name)=\"\(names)\"") }
         }
         add("public", if: isPublic)
-        isPrivate ? add("private", if: true) : add("private", privateFields)
-        noCache ? add("no-cache", if: true) : add("no-cache", noCacheFields)
+        add("private", if: isPrivate)
+        add("private", privateFields)
+        add("no-cache", if: noCache)
+        add("no-cache", noCacheFields)
         add("no-store", if: noStore)
         add("max-age", maxAge)
         add("s-maxage", sharedMaxAge)

@@ -151,10 +151,12 @@ extension HTTPCache {
 
 /// The keys of stored responses.
 enum CacheKey {
-    /// Returns the scheme, host and port of a URL in normal form, such as "https://example.com"; the port is left out
-    /// if it is the default port.
-    static func origin(of url: String) -> String {
-        guard let target = try? RequestTarget(url) else { return "" }
+    /// Returns the origin of a URL; empty for an invalid one.
+    static func origin(of url: String) -> String { (try? RequestTarget(url)).map { origin(of: $0) } ?? "" }
+
+    /// Returns the scheme, host and port of a URL, such as "https://example.com"; the port is left out if it is the
+    /// default port.
+    static func origin(of target: RequestTarget) -> String {
         let host = target.isIPv6 ? "[\(target.host)]" : target.host
         let port = target.port == target.scheme.defaultPort ? "" : ":\(target.port)"
         return "\(target.scheme.rawValue)://\(host)\(port)"

@@ -106,25 +106,28 @@ extension CacheExchange {
         return equal + others[(Self.maximumVariants - 1)...]
     }
 
-    /// Replaces a stored response by the updated one, which the `willStore` closure may change or refuse.
-    func replace(_ updated: HTTPCache.Entry) async {
+    /// Returns an updated entry as it is to be stored; nil if the `willStore` closure or the new fields forbid that.
+    func revised(_ updated: HTTPCache.Entry) async -> HTTPCache.Entry? {
         var updated = updated
         if let willStore = cache.options.willStore {
             var proposal = HTTPCache.Proposal(request: request, head: updated.head, tags: updated.tags)
-            guard await willStore(&proposal) else {
-                await cache.remove([updated])
-                return
-            }
+            guard await willStore(&proposal) else { return nil }
             updated.fields = rules.storedFields(proposal.head.fields)
             updated.tags = proposal.tags
         }
         // The new fields may forbid to store the response, or to use it for others.
-        if rules.refusal(of: updated.head, to: lookUp, lookUp.credentials) != nil {
-            await cache.remove([updated])
+        if rules.refusal(of: updated.head, to: lookUp, lookUp.credentials) != nil { return nil }
+        updated.credentials = rules.requiredCredentials(lookUp.credentials, updated.fields)
+        return updated
+    }
+
+    /// Replaces a stored entry by the updated one, or removes it.
+    func replace(_ entry: HTTPCache.Entry, by revised: HTTPCache.Entry?) async {
+        guard let revised else {
+            await cache.remove([entry])
             return
         }
-        updated.credentials = rules.requiredCredentials(lookUp.credentials, updated.fields)
-        _ = await cache.attempt { try await cache.store.update(updated) }
+        _ = await cache.attempt { try await cache.store.update(revised) }
     }
 
     /// Updates the stored responses to GET by a response to HEAD or to the request's own preconditions
@@ -141,7 +144,7 @@ extension CacheExchange {
             }
             let updated = rules.updated(
                 entry, by: head, to: lookUp, requestedAt: requestedAt, receivedAt: receivedAt)
-            await replace(updated)
+            await replace(updated, by: revised(updated))
         }
     }
 

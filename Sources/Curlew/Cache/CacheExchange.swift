@@ -133,14 +133,15 @@ struct CacheExchange {
             let updated = rules.updated(
                 entry, by: response.head, to: lookUp.sent(response.request), requestedAt: requestedAt,
                 receivedAt: cache.time)
-            await replace(updated)
+            let revised = await revised(updated)
             var report = report
             report.forwardedStatus = .notModified
-            report.isStored = true
-            report.timeToLive = rules.freshness(of: updated, at: cache.time).timeToLive
-            guard let result = await served(updated, report, after: response.attempt) else {
-                return try await forwardedAgain(report, without: entry)
-            }
+            report.isStored = revised != nil
+            report.timeToLive = revised.map { rules.freshness(of: $0, at: cache.time).timeToLive }
+            // The body is opened before the entry is replaced, which may remove it.
+            let served = await served(revised ?? updated, report, after: response.attempt)
+            await replace(updated, by: revised)
+            guard let result = served else { return try await forwardedAgain(report, without: entry) }
             cache.count(\.validations)
             return result
         }

@@ -98,6 +98,10 @@ extension HTTPCache {
         /// The details; nil without any.
         public var reason: Reason?
 
+        /// Whether the body is a stored one: for a hit, for a stored response that a server has confirmed (304), and
+        /// for one that replaced an error.
+        public var isFromCache: Bool { isHit || forwardedStatus == .notModified || reason == .error }
+
         /// Creates the report of a hit.
         public init(hit timeToLive: Duration?, reason: Reason? = nil) {
             isHit = true

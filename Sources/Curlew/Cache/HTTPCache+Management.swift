@@ -10,10 +10,9 @@ extension HTTPCache {
     /// Returns the stored entries for a URL: more than one if the responses depend on fields of the request.
     ///
     /// - Parameter url: An http or https URL.
-    /// - Throws: `NetworkError` of kind `.cacheFailed` when the store fails.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for another URL, and `.cacheFailed` when the store fails.
     public func entries(for url: String) async throws(NetworkError) -> [Entry] {
-        guard let target = try? RequestTarget(url) else { return [] }
-        let text = CacheKey.url(of: target)
+        let text = try CacheKey.url(of: Request(url).target())
         return try await entries(.key(text)) + entries(.key(CacheKey.ofSearch(text))).filter { $0.url == text }
     }
 
@@ -21,11 +20,10 @@ extension HTTPCache {
     ///
     /// - Parameter url: An http or https URL.
     /// - Returns: The number of removed entries.
-    /// - Throws: `NetworkError` of kind `.cacheFailed` when the store fails.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for another URL, and `.cacheFailed` when the store fails.
     @discardableResult
     public func remove(url: String) async throws(NetworkError) -> Int {
-        guard let target = try? RequestTarget(url) else { return 0 }
-        let text = CacheKey.url(of: target)
+        let text = try CacheKey.url(of: Request(url).target())
         // A response that arrives while the entries are read is not stored either.
         countRemoval(of: text)
         return try await removeStored(entries(for: text))
@@ -35,10 +33,10 @@ extension HTTPCache {
     ///
     /// - Parameter url: A URL of the origin.
     /// - Returns: The number of removed entries.
-    /// - Throws: `NetworkError` of kind `.cacheFailed` when the store fails.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for another URL, and `.cacheFailed` when the store fails.
     @discardableResult
     public func remove(originOf url: String) async throws(NetworkError) -> Int {
-        try await remove(.origin(CacheKey.origin(of: url))) { _ in true }
+        try await remove(.origin(CacheKey.origin(of: Request(url).target()))) { _ in true }
     }
 
     /// Removes the stored responses with a tag, which the `willStore` closure has set.
@@ -54,10 +52,10 @@ extension HTTPCache {
     ///   - group: A name in the `Cache-Groups` field of the responses.
     ///   - url: A URL of the origin.
     /// - Returns: The number of removed entries.
-    /// - Throws: `NetworkError` of kind `.cacheFailed` when the store fails.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for another URL, and `.cacheFailed` when the store fails.
     @discardableResult
     public func remove(group: String, of url: String) async throws(NetworkError) -> Int {
-        try await remove(.group(group, origin: CacheKey.origin(of: url))) { _ in true }
+        try await remove(.group(group, origin: CacheKey.origin(of: Request(url).target()))) { _ in true }
     }
 
     /// Removes the stored responses that satisfy a condition.

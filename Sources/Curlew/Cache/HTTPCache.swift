@@ -100,6 +100,21 @@ public final class HTTPCache: Sendable {
         self.init(options, in: store)
     }
 
+    /// Creates a cache in memory.
+    ///
+    /// ```swift
+    /// let session = Session(cache: .memory(limit: .mebibytes(50)))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum size of all stored responses; 20 MiB unless given.
+    ///   - configure: Changes the default options, at once.
+    public static func memory(
+        limit: ByteCount = .mebibytes(20), _ configure: (inout Options) -> Void = { _ in }
+    ) -> HTTPCache {
+        HTTPCache(store: MemoryStore(limit: limit), configure)
+    }
+
     init(
         _ options: Options, in store: any CacheStore = MemoryStore(),
         now: @escaping @Sendable () -> Date = { Date() }

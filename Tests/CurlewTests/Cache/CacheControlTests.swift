@@ -165,10 +165,14 @@ struct CacheControlTests {
         Written("public and max-age", { ($0.isPublic, $0.maxAge) = (true, .seconds(60)) }, "public, max-age=60"),
         Written("private", { $0.isPrivate = true }, "private"),
         Written("private fields", { $0.privateFields = ["A", "b"] }, "private=\"A, b\""),
-        Written("private hides its fields", { ($0.isPrivate, $0.privateFields) = (true, ["A"]) }, "private"),
+        Written(
+            "private with and without fields", { ($0.isPrivate, $0.privateFields) = (true, ["A"]) },
+            "private, private=\"A\""),
         Written("no-cache", { $0.noCache = true }, "no-cache"),
         Written("no-cache fields", { $0.noCacheFields = ["A"] }, "no-cache=\"A\""),
-        Written("no-cache hides its fields", { ($0.noCache, $0.noCacheFields) = (true, ["A"]) }, "no-cache"),
+        Written(
+            "no-cache with and without fields", { ($0.noCache, $0.noCacheFields) = (true, ["A"]) },
+            "no-cache, no-cache=\"A\""),
         Written("a fraction is cut off", { $0.maxAge = .milliseconds(1_999) }, "max-age=1"),
         Written("a negative time is zero", { $0.maxAge = .seconds(-5) }, "max-age=0"),
         Written("the longest time", { $0.sharedMaxAge = .seconds(Int64.max) }, "s-maxage=2147483648"),

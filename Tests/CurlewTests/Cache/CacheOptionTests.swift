@@ -199,6 +199,22 @@ struct CacheOptionTests {
         #expect(scene.requests == 2)
     }
 
+    /// The body of the stored response is used before the entry is removed.
+    @Test func confirmedResponseThatMustNotBeStoredIsUsedOnce() async throws {
+        let scene = try CacheScene { request in
+            request.field("If-None-Match") == nil
+                ? .text("x").field("ETag", "\"1\"").field("Cache-Control", "max-age=10")
+                : .status(304).field("ETag", "\"1\"").field("Cache-Control", "no-store")
+        }
+        try await scene.get()
+        scene.clock.advance(by: 10)
+        let answer = try await scene.get()
+        #expect(answer.body == "x" && answer.report == "fwd=stale; fwd-status=304")
+        #expect(answer.head.cache?.isFromCache == true)
+        #expect(scene.requests == 2)
+        #expect(try await scene.cache.entries().isEmpty)
+    }
+
     @Test func downloadsAndContentBypassTheCache() async throws {
         let scene = try CacheScene(respond: CacheScene.counting([.cacheControl: "max-age=60"]))
         try await scene.get()

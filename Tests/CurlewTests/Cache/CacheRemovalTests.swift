@@ -38,6 +38,17 @@ struct CacheRemovalTests {
         #expect(try await scene.get("/a").head.cache?.isHit == !removal.isOfTheResponse)
     }
 
+    @Test func invalidURLIsAnError() async throws {
+        let cache = HTTPCache()
+        for url in ["ftp://example.com/", "example.com", "https://"] {
+            #expect(try await networkError { try await cache.remove(url: url) }.kind == .invalidRequest)
+            #expect(try await networkError { try await cache.remove(originOf: url) }.kind == .invalidRequest)
+            #expect(try await networkError { try await cache.remove(group: "g", of: url) }.kind == .invalidRequest)
+            #expect(try await networkError { try await cache.entries(for: url) }.kind == .invalidRequest)
+        }
+        #expect(cache.removals == 0)
+    }
+
     /// The cache knows at most 1,024 URLs apart; more removals count for every response.
     @Test func removalsOfManyURLsAreBounded() {
         let cache = HTTPCache()

@@ -34,6 +34,17 @@ struct CacheReportTests {
         #expect(!report.isHit && report.forwarding == .stale)
     }
 
+    @Test func storedBodyIsFromTheCache() {
+        #expect(HTTPCache.Report(hit: nil).isFromCache)
+        #expect(HTTPCache.Report(.stale, reason: .error).isFromCache)
+        #expect(!HTTPCache.Report(.stale).isFromCache && !HTTPCache.Report(.miss, reason: .refused).isFromCache)
+        var report = HTTPCache.Report(.partial)
+        report.forwardedStatus = .partialContent
+        #expect(!report.isFromCache)
+        report.forwardedStatus = .notModified
+        #expect(report.isFromCache && !report.isHit)
+    }
+
     /// RFC 9211 §2.5.
     @Test func collapsedRequestIsDescribed() {
         var report = HTTPCache.Report(.uriMiss)

@@ -46,7 +46,8 @@ import Testing
         Field(value: "id=\"a\\\"b\", match=\"/x\", type=raw", match: "/x", id: "a\"b"),
         Field(value: "match=\"/x\", match-dest=(\"document\" \"script\")", match: "/x"),
         Field(value: "match=\"/x\", match-dest=7, other", match: "/x"),
-        Field(value: "match=\"/x\";p=1, id=\"\(String(repeating: "i", count: 1_024))\"", match: "/x",
+        Field(
+            value: "match=\"/x\";p=1, id=\"\(String(repeating: "i", count: 1_024))\"", match: "/x",
             id: String(repeating: "i", count: 1_024)),
         Field(value: "match=\"/x\", id=\"\(String(repeating: "i", count: 1_025))\"", match: nil),
         Field(value: "id=\"a\"", match: nil),
@@ -105,21 +106,26 @@ import Testing
         return [
             Rule(name: "§2.2.2 a URL that matches", isDictionary: true, entry: entry(use)),
             Rule(name: "§2.2.2 another path", isDictionary: false, entry: entry(use), url: "https://example.com/x"),
-            Rule(name: "§2.2.2 another origin", isDictionary: false, entry: entry("match=\"https://*/app/*\""),
+            Rule(
+                name: "§2.2.2 another origin", isDictionary: false, entry: entry("match=\"https://*/app/*\""),
                 url: "https://example.org/app/v2.js"),
-            Rule(name: "§2.2.2 another port", isDictionary: false, entry: entry("match=\"https://*:*/app/*\""),
+            Rule(
+                name: "§2.2.2 another port", isDictionary: false, entry: entry("match=\"https://*:*/app/*\""),
                 url: "https://example.com:8443/app/v2.js"),
-            Rule(name: "§9 a request by http", isDictionary: false, entry: entry(use, url: http),
+            Rule(
+                name: "§9 a request by http", isDictionary: false, entry: entry(use, url: http),
                 url: "http://example.com/app/v2.js"),
             Rule(name: "§2.1.1 an invalid pattern", isDictionary: false, entry: entry("match=\"/app/(.*)\"")),
             Rule(name: "§2.1 an invalid field", isDictionary: false, entry: entry("match=/app/*")),
             Rule(name: "§2.2.1 a stale response", isDictionary: false, entry: entry(use), after: 60),
-            Rule(name: "§2.2.1 a response that is fresh for another second", isDictionary: true, entry: entry(use),
+            Rule(
+                name: "§2.2.1 a response that is fresh for another second", isDictionary: true, entry: entry(use),
                 after: 59),
             Rule(name: "§2.2.1 stale-while-revalidate", isDictionary: true, entry: entry(use, stale), after: 29),
             Rule(name: "§2.2.1 after stale-while-revalidate", isDictionary: false, entry: entry(use, stale), after: 30),
             Rule(name: "§2.2.1 must-revalidate", isDictionary: false, entry: entry(use, strict), after: 20),
-            Rule(name: "§2.2.1 no-cache", isDictionary: false,
+            Rule(
+                name: "§2.2.1 no-cache", isDictionary: false,
                 entry: entry(use, [.cacheControl: "max-age=60, no-cache"])),
             Rule(name: "another status", isDictionary: false, entry: other),
             Rule(name: "an incomplete body", isDictionary: false, entry: part),

@@ -145,7 +145,9 @@ struct DictionaryTests {
 
     @Test func otherOriginsGetNoDictionary() async throws {
         let scene = try scene()
-        let other = try MockServer(tls: TestIdentity.selfSigned()) { request in (try? Self.respond(to: request)) ?? .status(500) }
+        let other = try MockServer(tls: TestIdentity.selfSigned()) { request in
+            (try? Self.respond(to: request)) ?? .status(500)
+        }
         try await scene.get("/v1.js")
         try await scene.send(Request(other.url("/v2.js")))
         #expect(try #require(other.requests.last).field("Available-Dictionary") == nil)

@@ -20,7 +20,8 @@ struct DictionaryCodingTests {
         try #require(CompressionDictionary(Data(bytes)))
     }
 
-    private func failure(_ wire: [UInt8], _ encoding: String, codings: ContentCodings = .system) throws -> NetworkError? {
+    private func failure(_ wire: [UInt8], _ encoding: String, codings: ContentCodings = .system) throws -> NetworkError?
+    {
         let dictionary = try dictionary()
         do throws(NetworkError) {
             _ = try Encoded.decode(wire, encoding, with: dictionary, codings: codings)
