@@ -38,9 +38,9 @@ final class BodyReader: Sendable {
         /// For a body without an attempt: the bytes delivered, and what is still due at its end.
         var count: Int64 = 0
         var isLastProgressDue: Bool
-        /// The announced size of such a body.
+        /// The `Content-Length` of a body without an attempt; nil if it is unknown.
         var expected: Int64?
-        /// The time of the latest progress of such a body, and the bytes that it counted.
+        /// The time and the byte count of the latest progress of a body without an attempt.
         var lastProgress: (time: UInt64, count: Int64) = (0, 0)
         var areTrailersDue = true
         /// The trailers that were delivered.
@@ -142,7 +142,9 @@ final class BodyReader: Sendable {
             try open(response.body, of: response.request)
             if withProgress {
                 state.withLock { state in
-                    state.expected = response.head.contentLength
+                    // The length that the head states is not that of a body which an interceptor has changed.
+                    let isOriginal = response.body.isAsReceived || response.body.carrier == nil
+                    state.expected = isOriginal ? response.head.contentLength : nil
                     state.lastProgress.time = run.session.loop.clock.now()
                 }
             }
@@ -195,7 +197,7 @@ final class BodyReader: Sendable {
     private func dueProgress() -> TransferProgress? {
         guard withProgress, case .transfer(let lifetime) = source else { return nil }
         let loop = lifetime.run.session.loop
-        let now = loop.clock.now()
+        let (now, elapsed) = (loop.clock.now(), lifetime.run.elapsed)
         return state.withLock { state in
             guard state.count > state.lastProgress.count,
                 now &- state.lastProgress.time >= loop.configuration.progressInterval
@@ -203,7 +205,8 @@ final class BodyReader: Sendable {
             state.lastProgress = (now, state.count)
             state.meter.record(now: now, totalBytes: state.count)
             return TransferProgress(
-                received: state.count, expectedToReceive: state.expected, bytesPerSecond: state.meter.bytesPerSecond)
+                received: state.count, expectedToReceive: state.expected,
+                bytesPerSecond: state.meter.bytesPerSecond, elapsed: elapsed)
         }
     }
 
