@@ -300,7 +300,7 @@ private final class DiskWriter: HTTPCache.BodyWriter {
 
     deinit {
         let file = file
-        _ = DiskThread.saving.run(at: file.path) { file.remove() }
+        if !DiskThread.saving.run(at: file.path, { file.remove() }) { file.remove() }
     }
 
     func write(_ chunk: ByteChunk) async throws {

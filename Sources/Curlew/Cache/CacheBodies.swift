@@ -94,6 +94,11 @@ final class BodyRecorder: Sendable {
             await writer.discard()
             throw error
         }
+        // A removal may have listed the entries before this one was visible.
+        if cache.hasRemoved(entry.url, after: removals) {
+            await cache.remove([entry])
+            return
+        }
         cache.record { statistics in
             statistics.stores += 1
             statistics.storedBytes += entry.size
