@@ -79,7 +79,7 @@ final class CacheIndex {
         case .origin(let origin): (" WHERE origin = ?", [.text(origin)])
         case .group(let group, let origin): (" WHERE origin = ? AND \(labelled)", [.text(origin), .text("g:" + group)])
         case .tag(let tag): (" WHERE \(labelled)", [.text("t:" + tag)])
-        case .dictionaries(let origin): (" WHERE \(labelled)", [.text("d:" + origin)])
+        case .dictionaries(let origin): (" WHERE \(labelled) ORDER BY used DESC LIMIT 256", [.text("d:" + origin)])
         }
     }
 

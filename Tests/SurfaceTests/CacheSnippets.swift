@@ -14,6 +14,7 @@ private func guideToCache() async throws {
     let session = Session(cache: HTTPCache())  // 20 MiB of memory
     let (_, head) = try await session.data(for: "https://example.com/logo.svg")
     print(head.cache?.isHit ?? false, head["Cache-Status"] ?? "")
+    _ = Session(cache: .memory(limit: .mebibytes(50)))
     _ = Session(cache: try await .disk("/var/cache/app", limit: .gibibytes(1)))
     _ = stored
 }
@@ -47,12 +48,13 @@ private func guideToManagement(_ cache: HTTPCache, _ url: String, _ date: Date) 
     try await cache.remove(url: url)
     try await cache.remove(tag: "api")
     try await cache.remove(group: "cart", of: url)
+    try await cache.remove(originOf: url)
     try await cache.removeAll { $0.receivedAt < date }
     try await cache.removeAll()
     _ = HTTPCache { $0.isShared = true }
     _ = HTTPCache { $0.targetedFields = ["CDN-Cache-Control"] }
     _ = HTTPCache { $0.usesNoVarySearch = true }
-    let session = Session(cache: HTTPCache { $0.usesDictionaries = true })
+    let session = Session(cache: try await .disk { $0.usesDictionaries = true })
     _ = session
     _ = Session { $0.coalescesRequests = true }
 }

@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// The bytes with which a server may compress a response (RFC 9842), at an address that does not change.
+/// A compression dictionary (RFC 9842): the bytes of a stored response, at a fixed address.
 final class CompressionDictionary: @unchecked Sendable {
     // Safe because only the initializer writes the memory and the properties.
 
@@ -11,18 +11,15 @@ final class CompressionDictionary: @unchecked Sendable {
     let bytes: UnsafeRawBufferPointer
     /// The SHA-256 of the bytes, by which client and server name the dictionary.
     let digest: [UInt8]
-    /// The name that the server has given to the dictionary; empty without one.
-    let id: String
 
-    /// Copies the bytes of a dictionary; nil for no bytes, or without SHA-256.
-    init?(_ data: Data, id: String = "") {
+    /// Copies the bytes of a dictionary; nil for empty data, or if SHA-256 is unavailable.
+    init?(_ data: Data) {
         guard !data.isEmpty, let digest = MessageDigest(.sha256) else { return nil }
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: data.count, alignment: 16)
         data.withUnsafeBytes { memory.copyMemory(from: $0) }
         bytes = UnsafeRawBufferPointer(memory)
         digest.update(bytes)
         self.digest = digest.finish()
-        self.id = id
     }
 
     deinit { bytes.deallocate() }

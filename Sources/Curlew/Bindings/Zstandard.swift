@@ -53,7 +53,7 @@ struct ZstandardLibrary: Sendable {
 }
 
 /// Decodes zstd (RFC 8878): any number of frames, each with a window of at most 8 MiB (RFC 9659), or of 1.25 times the
-/// dictionary if that is larger (RFC 9842 §5).
+/// dictionary, rounded up to a power of two, if that is larger (RFC 9842 §5).
 final class ZstandardDecoder: Codec {
     private let library: ZstandardLibrary
     private let decoder: OpaquePointer
@@ -61,7 +61,7 @@ final class ZstandardDecoder: Codec {
     /// The base-2 logarithm of the largest window.
     private let largestWindow: CInt
     private(set) var isComplete = false
-    /// Whether the decoder does not know the dictionary yet, with which each frame begins.
+    /// Whether the next frame needs the dictionary: zstd forgets it at the end of a frame.
     private var needsDictionary: Bool
 
     /// - Throws: `CodecFailure.outOfMemory`.
@@ -108,8 +108,7 @@ final class ZstandardDecoder: Codec {
         switch -result {
         // ZSTD_error_frameParameter_windowTooLarge and ZSTD_error_memory_allocation (zstd_errors.h).
         case 16:
-            let rule = dictionary == nil ? "RFC 9659" : "RFC 9842"
-            throw .corrupt("its window is larger than the \(1 << (largestWindow - 20)) MiB of \(rule)")
+            throw .corrupt("its window is larger than the maximum of \(1 << (largestWindow - 20)) MiB")
         case 64: throw .outOfMemory
         default: throw .corrupt(library.errorName(result).map { String(cString: $0) } ?? "zstd's code \(result)")
         }

@@ -133,6 +133,9 @@ extension HTTPCache {
         /// The entries with a tag.
         case tag(String)
         /// The entries of an origin that have a `Use-As-Dictionary` field (RFC 9842 §2.1).
+        ///
+        /// With ``HTTPCache/Options/usesDictionaries``, the cache asks for them before most requests to a server, so an
+        /// index is faster than a search through all entries. A store may return only the 256 most recently used ones.
         case dictionaries(origin: String)
 
         /// Returns whether the selection has an entry.

@@ -12,13 +12,13 @@ extension CacheExchange {
         guard cache.options.usesDictionaries, let codings = settings.acceptEncodingWithDictionary, lookUp.decodes,
             lookUp.method == .get, lookUp.defaults[.acceptEncoding] == settings.acceptEncoding,
             !request.fields.contains(where: { Self.excluding.contains($0.name) }),
-            let dictionary = await cache.dictionary(for: lookUp)
+            let (dictionary, id) = await cache.dictionary(for: lookUp)
         else { return request }
         var request = request
         request.dictionary = dictionary
         request.fields[.acceptEncoding] = codings
         request.fields[.availableDictionary] = ":\(Data(dictionary.digest).base64EncodedString()):"
-        if !dictionary.id.isEmpty { request.fields[.dictionaryID] = StructuredField.serialized(dictionary.id) }
+        if !id.isEmpty { request.fields[.dictionaryID] = StructuredField.serialized(id) }
         return request
     }
 
@@ -26,15 +26,39 @@ extension CacheExchange {
 }
 
 extension HTTPCache {
-    /// Returns the best dictionary for a request, from memory or from the store; nil without one.
-    fileprivate func dictionary(for request: CacheRequest) async -> CompressionDictionary? {
+    /// Returns the best dictionary for a request, from memory or from the store, and the name that the server has given
+    /// to it; nil without a dictionary.
+    fileprivate func dictionary(for request: CacheRequest) async -> (CompressionDictionary, id: String)? {
         let origin = CacheKey.origin(of: request.url)
         let entries = await attempt { try await store.entries(.dictionaries(origin: origin)) } ?? []
         guard let (entry, use) = rules.dictionary(for: request, among: entries, at: time) else { return nil }
-        if let known = dictionaries.withLock({ $0.use(entry.id) }) { return known }
-        let body = await attempt { try await wholeBody(of: entry) }
-        guard let data = body ?? nil, let made = CompressionDictionary(data, id: use.id) else { return nil }
-        let released = dictionaries.withLock { $0.keep(made, for: entry.id) }
+        guard let dictionary = await loaded(entry) else { return nil }
+        return (dictionary, use.id)
+    }
+
+    /// Returns the dictionary of an entry, from memory or from the store; requests at the same time share one load.
+    private func loaded(_ entry: Entry) async -> CompressionDictionary? {
+        let step = dictionaries.withLock { dictionaries in
+            dictionaries.next(for: entry.id) { Task { await self.load(entry) } }
+        }
+        switch step {
+        case .use(let dictionary): return dictionary
+        case .touch(let dictionary):
+            // The store must not evict the entry as one that is not used.
+            _ = await attempt { try await store.body(of: entry, 0..<1) }
+            return dictionary
+        case .wait(let task): return await task.value
+        }
+    }
+
+    /// Reads a dictionary; removes an entry whose body is gone or has another size.
+    private func load(_ entry: Entry) async -> CompressionDictionary? {
+        var made: CompressionDictionary?
+        if let body = await attempt({ try await wholeBody(of: entry) }) {
+            made = body.flatMap { CompressionDictionary($0) }
+            if body == nil { await remove([entry]) }
+        }
+        let released = dictionaries.withLock { $0.end(entry.id, with: made) }
         withExtendedLifetime(released) {}
         return made
     }
@@ -63,30 +87,72 @@ extension HTTPCache {
 
 /// The dictionaries that were used most recently, so that each is read and digested once.
 struct LoadedDictionaries {
-    private static let maximumSize = 2 * Int(CacheRules.largestDictionary)
-    private static let maximumCount = 16
-
-    /// The least recently used dictionary first.
-    private var loaded: [(id: HTTPCache.Entry.ID, dictionary: CompressionDictionary)] = []
-
-    /// Returns the dictionary of an entry, and makes it the most recently used one.
-    mutating func use(_ id: HTTPCache.Entry.ID) -> CompressionDictionary? {
-        guard let position = loaded.firstIndex(where: { $0.id == id }) else { return nil }
-        loaded.append(loaded.remove(at: position))
-        return loaded.last?.dictionary
+    /// The way to get a dictionary.
+    enum Step {
+        case use(CompressionDictionary)
+        /// Use it, and tell the store about the use.
+        case touch(CompressionDictionary)
+        case wait(Task<CompressionDictionary?, Never>)
     }
 
-    /// Adds a dictionary; returns those that it replaces, which are released without a lock.
-    mutating func keep(_ dictionary: CompressionDictionary, for id: HTTPCache.Entry.ID) -> [CompressionDictionary] {
-        var released = loaded.filter { $0.id == id }.map(\.dictionary)
-        loaded.removeAll { $0.id == id }
-        loaded.append((id, dictionary))
-        var size = loaded.reduce(0) { $0 + $1.dictionary.bytes.count }
+    private struct Loaded {
+        let id: HTTPCache.Entry.ID
+        let dictionary: CompressionDictionary
+        var uses = 0
+    }
+
+    private static let maximumSize = 2 * Int(CacheRules.largestDictionary)
+    private static let maximumCount = 16
+    /// The number of uses after which the store is told about one.
+    private static let usesForTouch = 32
+
+    /// The least recently used dictionary first.
+    private var loaded: [Loaded] = []
+    private var loading: [HTTPCache.Entry.ID: Task<CompressionDictionary?, Never>] = [:]
+
+    /// Returns the way to get the dictionary of an entry.
+    ///
+    /// - Parameter load: Starts to read the dictionary; called unless it is known or being read.
+    mutating func next(
+        for id: HTTPCache.Entry.ID, _ load: () -> Task<CompressionDictionary?, Never>
+    ) -> Step {
+        if let position = loaded.firstIndex(where: { $0.id == id }) {
+            var known = loaded.remove(at: position)
+            known.uses += 1
+            loaded.append(known)
+            return known.uses.isMultiple(of: Self.usesForTouch) ? .touch(known.dictionary) : .use(known.dictionary)
+        }
+        if let task = loading[id] { return .wait(task) }
+        let task = load()
+        loading[id] = task
+        return .wait(task)
+    }
+
+    /// Ends the reading of a dictionary; returns those that it replaces, which are released without a lock.
+    ///
+    /// - Parameter dictionary: Nil if it cannot be used.
+    mutating func end(
+        _ id: HTTPCache.Entry.ID, with dictionary: CompressionDictionary?
+    ) -> [CompressionDictionary] {
+        // A dictionary that was removed in the meantime is not kept.
+        guard loading.removeValue(forKey: id) != nil, let dictionary else { return [] }
+        loaded.append(Loaded(id: id, dictionary: dictionary))
+        var (released, size) = ([CompressionDictionary](), loaded.reduce(0) { $0 + $1.dictionary.bytes.count })
         while size > Self.maximumSize || loaded.count > Self.maximumCount {
             let first = loaded.removeFirst().dictionary
             size -= first.bytes.count
             released.append(first)
         }
+        return released
+    }
+
+    /// Forgets dictionaries whose entries are removed; returns them, to be released without a lock.
+    mutating func remove(_ ids: [HTTPCache.Entry.ID]) -> [CompressionDictionary] {
+        if loaded.isEmpty && loading.isEmpty { return [] }
+        let removed = Set(ids)
+        for id in removed { loading[id] = nil }
+        let released = loaded.filter { removed.contains($0.id) }.map(\.dictionary)
+        loaded.removeAll { removed.contains($0.id) }
         return released
     }
 }

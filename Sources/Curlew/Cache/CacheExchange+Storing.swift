@@ -44,7 +44,11 @@ extension CacheExchange {
             credentials: rules.requiredCredentials(credentials, fields), requestedAt: requestedAt,
             receivedAt: receivedAt, tags: proposal.tags)
         entry.isDecoded = response.attempt?.isDecoded == true
-        if proposal.mapBytes != nil { entry.fields.remove(.contentLength) }
+        if proposal.mapBytes != nil {
+            entry.fields.remove(.contentLength)
+            // The server does not know the changed bytes.
+            entry.fields.remove(.useAsDictionary)
+        }
         return try await stored(
             response, report, entry, sent, expecting: entry.head.contentLength, by: proposal.mapBytes)
     }

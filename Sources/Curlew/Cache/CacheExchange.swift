@@ -11,7 +11,8 @@ struct CacheExchange {
     let lookUp: CacheRequest
     let context: Interception.Context
     let next: Interception.Next
-    /// The number of removals before the request; what they removed must not be stored again.
+    /// The number of removals when the request reached the cache; a later removal can keep the response from being
+    /// stored.
     let removals: UInt64
 
     var rules: CacheRules { cache.rules }

@@ -88,8 +88,9 @@ extension HTTPCache {
         public var forwardedStatus: Status?
         /// Whether the response is stored, provided that its whole body is read.
         ///
-        /// A response is not stored if the program or a request with an unsafe method has removed the responses of its
-        /// URL since it was requested.
+        /// A response that was requested before a removal, and is not stored yet, is not stored. A removal by URL, and
+        /// by a request with an unsafe method, applies to the responses of that URL; a removal by tag, origin, group or
+        /// condition applies to all responses.
         public var isStored = false
         /// Whether the request shared the transfer of an equal request.
         public var isCollapsed = false
@@ -98,8 +99,11 @@ extension HTTPCache {
         /// The details; nil without any.
         public var reason: Reason?
 
-        /// Whether the body is a stored one: for a hit, for a stored response that a server has confirmed (304), and
-        /// for one that replaced an error.
+        /// Whether the body is from the store: for a hit, for a response that the server has confirmed (304), and for
+        /// one that replaced an error.
+        ///
+        /// False if only the start of the body was stored, for the 504 of the cache, and for a 304 to the request's own
+        /// preconditions.
         public var isFromCache: Bool { isHit || forwardedStatus == .notModified || reason == .error }
 
         /// Creates the report of a hit.

@@ -8,7 +8,7 @@ internal import FoundationEssentials
 struct DictionaryUse: Hashable, Sendable {
     /// The pattern of the URLs as it was received.
     let match: String
-    /// The name that the server has given to the dictionary; empty without one.
+    /// The name that the server has given to the dictionary; empty if unset.
     let id: String
 
     /// Reads the field of a response; nil without a valid one, and for an unknown type of dictionary.
@@ -51,33 +51,41 @@ extension CacheRules {
         for request: CacheRequest, among entries: [HTTPCache.Entry], at now: Date
     ) -> (entry: HTTPCache.Entry, use: DictionaryUse)? {
         guard let target = try? RequestTarget(request.url), target.scheme == .https else { return nil }
-        var best: (entry: HTTPCache.Entry, use: DictionaryUse)?
-        for entry in entries where mayBeDictionary(entry, for: request, at: now) {
-            guard let use = DictionaryUse(of: entry.fields), let base = try? RequestTarget(entry.url),
-                base.isSameOrigin(as: target), URLPattern(use.match, base: base)?.matches(target) ?? false
-            else { continue }
-            // The longest pattern, and of equally long ones the most recent response (RFC 9842 §2.2.3).
-            guard let other = best else {
-                best = (entry, use)
-                continue
-            }
-            let isBetter =
-                (use.match.utf8.count, entry.receivedAt) > (other.use.match.utf8.count, other.entry.receivedAt)
-            if isBetter { best = (entry, use) }
+        let candidates = entries.prefix(Self.maximumDictionaries).compactMap { entry in
+            mayBeDictionary(entry, for: request, at: now) ? DictionaryUse(of: entry.fields).map { (entry, $0) } : nil
         }
-        return best
+        // The longest pattern is the best, and of equally long ones the most recent response (RFC 9842 §2.2.3).
+        let ordered = candidates.sorted { first, second in
+            (first.1.match.utf8.count, first.0.receivedAt) > (second.1.match.utf8.count, second.0.receivedAt)
+        }
+        return ordered.first { entry, use in
+            guard let base = try? RequestTarget(entry.url), base.isSameOrigin(as: target) else { return false }
+            return URLPattern(use.match, base: base)?.matches(target) ?? false
+        }
     }
+
+    /// The maximum number of dictionaries among which the cache chooses.
+    private static let maximumDictionaries = 256
 
     /// Whether a stored response may be a dictionary: it is whole, decoded, and could answer a request of the same user
     /// without a validation (RFC 9842 §2.2.1).
     private func mayBeDictionary(_ entry: HTTPCache.Entry, for request: CacheRequest, at now: Date) -> Bool {
         guard entry.status == .ok, entry.isComplete, 1...Self.largestDictionary ~= entry.size,
-            !entry.fields.contains(.contentEncoding), admits(request.credentials, entry)
+            !entry.fields.contains(.contentEncoding), admits(request.credentials, entry),
+            sharesSecrets(of: entry, with: request)
         else { return false }
         let (directives, freshness) = (directives(of: entry.fields).values, freshness(of: entry, at: now))
         if directives.noCache { return false }
         if freshness.isFresh { return true }
         guard allowsStale(directives), let limit = directives.staleWhileRevalidate else { return false }
         return -freshness.remaining < limit.inSeconds
+    }
+
+    /// Whether a request has the values of the secret fields, such as `Cookie`, on which a stored response depends: a
+    /// server could otherwise connect two users of the cache.
+    private func sharesSecrets(of entry: HTTPCache.Entry, with request: CacheRequest) -> Bool {
+        entry.fields.varyingNames.allSatisfy { name in
+            !name.isHidden || entry.requestFields[name] == request.normalizedValue(name)
+        }
     }
 }

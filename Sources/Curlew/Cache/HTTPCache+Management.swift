@@ -10,7 +10,7 @@ extension HTTPCache {
     /// Returns the stored entries for a URL: more than one if the responses depend on fields of the request.
     ///
     /// - Parameter url: An http or https URL.
-    /// - Throws: `NetworkError` of kind `.invalidRequest` for another URL, and `.cacheFailed` when the store fails.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for an invalid URL, and `.cacheFailed` when the store fails.
     public func entries(for url: String) async throws(NetworkError) -> [Entry] {
         let text = try CacheKey.url(of: Request(url).target())
         return try await entries(.key(text)) + entries(.key(CacheKey.ofSearch(text))).filter { $0.url == text }
@@ -18,9 +18,11 @@ extension HTTPCache {
 
     /// Removes the stored responses of a URL.
     ///
+    /// Responses of the URL that were requested earlier and are still being received are not stored.
+    ///
     /// - Parameter url: An http or https URL.
     /// - Returns: The number of removed entries.
-    /// - Throws: `NetworkError` of kind `.invalidRequest` for another URL, and `.cacheFailed` when the store fails.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for an invalid URL, and `.cacheFailed` when the store fails.
     @discardableResult
     public func remove(url: String) async throws(NetworkError) -> Int {
         let text = try CacheKey.url(of: Request(url).target())
@@ -31,15 +33,19 @@ extension HTTPCache {
 
     /// Removes the stored responses of an origin.
     ///
+    /// Responses of any URL that were requested earlier and are still being received are not stored.
+    ///
     /// - Parameter url: A URL of the origin.
     /// - Returns: The number of removed entries.
-    /// - Throws: `NetworkError` of kind `.invalidRequest` for another URL, and `.cacheFailed` when the store fails.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for an invalid URL, and `.cacheFailed` when the store fails.
     @discardableResult
     public func remove(originOf url: String) async throws(NetworkError) -> Int {
         try await remove(.origin(CacheKey.origin(of: Request(url).target()))) { _ in true }
     }
 
     /// Removes the stored responses with a tag, which the `willStore` closure has set.
+    ///
+    /// Responses of any URL that were requested earlier and are still being received are not stored.
     ///
     /// - Returns: The number of removed entries.
     /// - Throws: `NetworkError` of kind `.cacheFailed` when the store fails.
@@ -48,17 +54,21 @@ extension HTTPCache {
 
     /// Removes the stored responses of a group of an origin (RFC 9875).
     ///
+    /// Responses of any URL that were requested earlier and are still being received are not stored.
+    ///
     /// - Parameters:
     ///   - group: A name in the `Cache-Groups` field of the responses.
     ///   - url: A URL of the origin.
     /// - Returns: The number of removed entries.
-    /// - Throws: `NetworkError` of kind `.invalidRequest` for another URL, and `.cacheFailed` when the store fails.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for an invalid URL, and `.cacheFailed` when the store fails.
     @discardableResult
     public func remove(group: String, of url: String) async throws(NetworkError) -> Int {
         try await remove(.group(group, origin: CacheKey.origin(of: Request(url).target()))) { _ in true }
     }
 
     /// Removes the stored responses that satisfy a condition.
+    ///
+    /// Responses of any URL that were requested earlier and are still being received are not stored.
     ///
     /// - Parameter condition: Called once for each entry.
     /// - Returns: The number of removed entries.
@@ -88,6 +98,7 @@ extension HTTPCache {
 
     private func removeStored(_ entries: [Entry]) async throws(NetworkError) -> Int {
         let ids = entries.map(\.id)
+        forget(ids)
         do { return ids.isEmpty ? 0 : try await store.remove(ids) } catch { throw Self.failure(error) }
     }
 

@@ -32,10 +32,14 @@ public final class HTTPCache: Sendable {
         public var targetedFields: [HeaderName] = []
         /// Whether `No-Vary-Search` lets a response answer requests with other queries; false unless set.
         public var usesNoVarySearch = false
-        /// Whether stored responses serve as compression dictionaries (RFC 9842), for https only; false unless set.
+        /// Whether stored responses serve as compression dictionaries (RFC 9842) for https requests; false unless set.
         ///
-        /// A request then names the best dictionary, a stored response with `Use-As-Dictionary` of at most 16 MiB, and
-        /// the server may send only what differs. Requests with their own `Accept-Encoding` or a range name none.
+        /// A GET names the best stored response with `Use-As-Dictionary`, and the server may compress its response with
+        /// that one. A dictionary has at most 16 MiB. Downloads and requests with `Range` or their own
+        /// `Accept-Encoding` do not name one.
+        ///
+        /// Each GET that can name a dictionary asks the store for the dictionaries of its origin. The cache keeps up to
+        /// 16 dictionaries and 32 MiB in memory, in addition to the limit of the store.
         public var usesDictionaries = false
         /// The maximum size of a stored body; nil, the default, for the limit of the store.
         public var maximumBodySize: ByteCount?
@@ -78,7 +82,7 @@ public final class HTTPCache: Sendable {
     private struct State {
         /// The number of removals; a response that was requested before its removal is not stored.
         var removals: UInt64 = 0
-        /// The number of removals up to the latest one that was not about a single URL.
+        /// The number of the latest removal that applies to all URLs.
         var latestGeneralRemoval: UInt64 = 0
         /// The numbers of the latest removals of single URLs.
         var latestRemovals: [String: UInt64] = [:]
@@ -91,7 +95,7 @@ public final class HTTPCache: Sendable {
     ///
     /// - Parameters:
     ///   - store: Keeps the responses; 20 MiB of memory unless given.
-    ///   - configure: Changes the default options, at once.
+    ///   - configure: Changes the default options; called once, before the initializer returns.
     public convenience init(
         store: any CacheStore = MemoryStore(), _ configure: (inout Options) -> Void = { _ in }
     ) {
@@ -100,7 +104,9 @@ public final class HTTPCache: Sendable {
         self.init(options, in: store)
     }
 
-    /// Creates a cache in memory.
+    /// Creates a cache in memory, which removes the least recently used responses when it is full.
+    ///
+    /// A body takes at most an eighth of the limit.
     ///
     /// ```swift
     /// let session = Session(cache: .memory(limit: .mebibytes(50)))
@@ -108,7 +114,7 @@ public final class HTTPCache: Sendable {
     ///
     /// - Parameters:
     ///   - limit: The maximum size of all stored responses; 20 MiB unless given.
-    ///   - configure: Changes the default options, at once.
+    ///   - configure: Changes the default options; called once, before the function returns.
     public static func memory(
         limit: ByteCount = .mebibytes(20), _ configure: (inout Options) -> Void = { _ in }
     ) -> HTTPCache {
@@ -151,7 +157,14 @@ public final class HTTPCache: Sendable {
     @discardableResult
     func remove(_ entries: [Entry]) async -> Int {
         if entries.isEmpty { return 0 }
+        forget(entries.map(\.id))
         return await attempt { try await store.remove(entries.map(\.id)) } ?? 0
+    }
+
+    /// Releases the dictionaries of entries that are removed.
+    func forget(_ ids: [Entry.ID]) {
+        let released = dictionaries.withLock { $0.remove(ids) }
+        withExtendedLifetime(released) {}
     }
 
     /// The maximum size of a stored body in bytes.
@@ -162,7 +175,7 @@ public final class HTTPCache: Sendable {
     /// The number of removals by the program and by requests with unsafe methods.
     var removals: UInt64 { state.withLock { $0.removals } }
 
-    /// The maximum number of URLs whose removals are known apart.
+    /// The maximum number of URLs in `latestRemovals`; one more makes a removal apply to all URLs.
     private static let maximumRemovals = 1_024
 
     /// Counts a removal.
@@ -178,9 +191,9 @@ public final class HTTPCache: Sendable {
         }
     }
 
-    /// Whether responses of a URL were removed.
+    /// Whether a removal after an earlier one applies to a URL.
     ///
-    /// - Parameter earlier: The number of removals before those that count.
+    /// - Parameter earlier: The value of `removals` at the earlier time.
     func hasRemoved(_ url: String, after earlier: UInt64) -> Bool {
         state.withLock { max($0.latestGeneralRemoval, $0.latestRemovals[url] ?? 0) > earlier }
     }

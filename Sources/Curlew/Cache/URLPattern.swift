@@ -16,8 +16,8 @@ struct URLPattern: Hashable, Sendable {
     /// Whether the pattern demands a fragment, which no request has.
     private var demandsFragment = false
 
-    /// The maximum length of a pattern, which bounds the time of a match.
-    private static let maximumLength = 1_024
+    /// The maximum length of a pattern in bytes, which bounds the time of a match.
+    private static let maximumLength = 256
 
     /// Creates a pattern; nil for an invalid or too long one, and for one with a regular expression or user-info.
     ///

@@ -135,7 +135,9 @@ final class BodyDecoding: @unchecked Sendable {
                 hint: "Raise options.responseLimit or limits.responseBody, or read transfer.bytes.")
         }
         let (most, overflows) = Int64(ratio ?? .max).multipliedReportingOverflow(by: decoder.fed)
-        guard let ratio, produced > 1 << 20, !overflows, produced > most else { return }
+        // Bytes of the dictionary do not count as growth.
+        let grown = produced - Int64(request.dictionary?.bytes.count ?? 0)
+        guard let ratio, grown > 1 << 20, !overflows, grown > most else { return }
         throw NetworkError(
             .bodyTooLarge, phase: .decoding,
             "The response body grows by more than \(ratio) to 1: \(ByteCount(produced)) decoded "

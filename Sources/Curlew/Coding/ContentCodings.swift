@@ -72,7 +72,8 @@ struct ContentCodings: Sendable {
     /// Creates a decoder for codings that were applied in this order.
     ///
     /// - Parameter dictionary: The dictionary that the request named; nil without one.
-    /// - Throws: `NetworkError` of kind `invalidResponse` for an unknown coding, which Curlew never requests;
+    /// - Throws: `NetworkError` of kind `invalidResponse` for an unknown coding, and for a coding with a
+    ///   dictionary if the request named no dictionary;
     ///   `unsupported` for a coding whose library is missing, with the name of its package, and for too many codings;
     ///   `resourceExhausted` without memory for a decoder.
     func decoder(
@@ -86,11 +87,17 @@ struct ContentCodings: Sendable {
         }
         var stages: [ContentDecoder.Stage] = []
         for name in names.reversed() {
-            guard let coding = ContentCoding(token: name), !coding.needsDictionary || dictionary != nil else {
+            guard let coding = ContentCoding(token: name) else {
                 throw NetworkError(
                     .invalidResponse, phase: .decoding,
                     "The server used the content coding “\(name.shortened(to: 64).escapingControls)”, which Curlew does "
                         + "not support and did not request.", hint: Self.way)
+            }
+            if coding.needsDictionary, dictionary == nil {
+                throw NetworkError(
+                    .invalidResponse, phase: .decoding,
+                    "The server used the content coding “\(coding.rawValue)”, but the request named no dictionary.",
+                    hint: Self.way)
             }
             stages.append(ContentDecoder.Stage(coding, try codec(for: coding, dictionary)))
         }

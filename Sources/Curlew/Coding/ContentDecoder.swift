@@ -97,7 +97,9 @@ final class ContentDecoder {
             NetworkError(
                 .corruptEncoding, phase: .decoding,
                 "The body is not valid in its content coding “\(coding.rawValue)”: \(reason.escapingControls).",
-                hint: "Set options.decompression to .off to inspect the encoded bytes.")
+                hint: coding.needsDictionary
+                    ? "Remove the dictionary from the cache, or do not set usesDictionaries."
+                    : "Set options.decompression to .off to inspect the encoded bytes.")
         case .outOfMemory:
             NetworkError(
                 .resourceExhausted, phase: .decoding,

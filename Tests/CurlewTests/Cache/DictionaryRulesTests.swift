@@ -68,7 +68,7 @@ import Testing
         #expect(use?.id ?? "" == field.id)
     }
 
-    @Test func responseWithoutTheFieldIsNoDictionary() { #expect(DictionaryUse(of: [.etag: "\"a\""]) == nil) }
+    @Test func missingFieldGivesNil() { #expect(DictionaryUse(of: [.etag: "\"a\""]) == nil) }
 
     /// RFC 9842 §2.2.3.
     @Test func longestPatternWinsAndThenTheMostRecentResponse() {
@@ -96,6 +96,9 @@ import Testing
     static let rules: [Rule] = {
         let use = "match=\"/app/*\""
         var other = entry(use), part = entry(use), secret = entry(use), own = entry(use)
+        let vary: HeaderFields = [.vary: "Cookie, Accept"]
+        var user = entry(use, vary)
+        user.requestFields = [.cookie: "digest", .accept: "text/html"]
         other.status = .notFound
         part.completeSize = 1_000
         secret.credentials = "digest"
@@ -134,6 +137,8 @@ import Testing
             Rule(name: "a larger body", isDictionary: false, entry: entry(use, size: 16 << 20 + 1)),
             Rule(name: "an encoded body", isDictionary: false, entry: entry(use, [.contentEncoding: "gzip"])),
             Rule(name: "§10 credentials of others", isDictionary: false, entry: secret, credentials: .known("other")),
+            Rule(name: "§10 a cookie of another user", isDictionary: false, entry: user),
+            Rule(name: "§10 another value of a field without secrets", isDictionary: true, entry: entry(use, vary)),
             Rule(name: "§10 the same credentials", isDictionary: true, entry: secret, credentials: .known("digest")),
             Rule(name: "§10 credentials that are added later", isDictionary: false, entry: own, credentials: .added),
         ]
@@ -144,22 +149,64 @@ import Testing
         #expect((found != nil) == rule.isDictionary)
     }
 
-    /// The 17th dictionary replaces the first one, and one above the size replaces all that it must.
-    @Test func dictionariesInMemoryAreBounded() throws {
-        var loaded = LoadedDictionaries()
-        func made(_ size: Int) throws -> CompressionDictionary {
-            try #require(CompressionDictionary(Data(repeating: 1, count: size)))
-        }
-        for id in 1...16 { #expect(try loaded.keep(made(10), for: UInt64(id)).isEmpty) }
-        #expect(loaded.use(1) != nil)
-        #expect(try loaded.keep(made(10), for: 17).count == 1)
-        #expect(loaded.use(1) != nil && loaded.use(2) == nil)
-        #expect(try loaded.keep(made(16 << 20), for: 18).count == 1)
-        #expect(try loaded.keep(made(16 << 20), for: 19).count == 15)
-        #expect(loaded.use(18) != nil && loaded.use(19) != nil && loaded.use(17) == nil)
-        #expect(try loaded.keep(made(5), for: 19).count == 1)
-        #expect(loaded.use(19)?.bytes.count == 5)
+    private func made(_ size: Int) throws -> CompressionDictionary {
+        try #require(CompressionDictionary(Data(repeating: 1, count: size)))
     }
 
-    @Test func dictionaryOfNoBytesIsNone() { #expect(CompressionDictionary(Data()) == nil) }
+    /// Ends the load of a dictionary; returns the sizes of those that it replaces.
+    private func load(_ id: UInt64, _ size: Int, _ loaded: inout LoadedDictionaries) throws -> [Int] {
+        guard case .wait = loaded.next(for: id, { Task { nil } }) else { return [-1] }
+        return try loaded.end(id, with: made(size)).map(\.bytes.count)
+    }
+
+    private func isKnown(_ id: UInt64, _ loaded: inout LoadedDictionaries) -> Bool {
+        switch loaded.next(for: id, { Task { nil } }) {
+        case .use, .touch: return true
+        case .wait:
+            _ = loaded.end(id, with: nil)
+            return false
+        }
+    }
+
+    /// The 17th dictionary replaces the least recently used one, and a large one all that it must.
+    @Test func dictionariesInMemoryAreBounded() throws {
+        var loaded = LoadedDictionaries()
+        for id in 1...16 { #expect(try load(UInt64(id), 10, &loaded) == []) }
+        #expect(isKnown(1, &loaded))
+        #expect(try load(17, 10, &loaded) == [10])
+        #expect(isKnown(1, &loaded) && !isKnown(2, &loaded))
+        #expect(try load(18, 16 << 20, &loaded) == [10])
+        #expect(try load(19, 16 << 20, &loaded).count == 15)
+        #expect(isKnown(18, &loaded) && isKnown(19, &loaded) && !isKnown(17, &loaded))
+    }
+
+    @Test func removedDictionariesAreForgotten() throws {
+        var loaded = LoadedDictionaries()
+        #expect(loaded.remove([1]).isEmpty)
+        #expect(try load(1, 10, &loaded) == [] && load(2, 20, &loaded) == [])
+        #expect(loaded.remove([1, 7]).map(\.bytes.count) == [10])
+        #expect(!isKnown(1, &loaded) && isKnown(2, &loaded))
+        // One that is removed while it is read is not kept.
+        _ = loaded.next(for: 3) { Task { nil } }
+        #expect(loaded.remove([3]).isEmpty)
+        #expect(try loaded.end(3, with: made(5)).isEmpty && !isKnown(3, &loaded))
+    }
+
+    /// Each 32nd use is one for the store, too.
+    @Test func storeIsToldAboutUses() throws {
+        var loaded = LoadedDictionaries()
+        #expect(try load(1, 10, &loaded) == [])
+        var touches: [Int] = []
+        for use in 1...64 { if case .touch = loaded.next(for: 1, { Task { nil } }) { touches.append(use) } }
+        #expect(touches == [32, 64])
+    }
+
+    @Test func onlySomeDictionariesAreCompared() {
+        let others = (0..<256).map { _ in Self.entry("match=\"/other/*\"") }
+        let entry = Self.entry("match=\"/app/*\"")
+        #expect(Self.best(others.dropLast() + [entry])?.id == entry.id)
+        #expect(Self.best(others + [entry]) == nil)
+    }
+
+    @Test func emptyDictionaryIsRefused() { #expect(CompressionDictionary(Data()) == nil) }
 }

@@ -118,6 +118,41 @@ struct DictionaryTests {
         #expect(try lastRequest(scene).field("Available-Dictionary") == Self.name(of: Self.new))
     }
 
+    /// A 304 can change the fields of a dictionary that is in memory.
+    @Test func nameOfTheDictionaryIsTheLatestOne() async throws {
+        let scene = try scene { request in
+            guard request.path == "/v1.js" else { return try Self.respond(to: request) }
+            let isConfirmed = request.field("If-None-Match") != nil
+            return (isConfirmed ? MockResponse.status(304) : .bytes(Self.old))
+                .field("Use-As-Dictionary", "match=\"/*.js\", id=\"\(isConfirmed ? "two" : "one")\"")
+                .field("Cache-Control", "max-age=60").field("ETag", "\"1\"")
+        }
+        try await scene.get("/v1.js")
+        try await scene.get("/v2.js")
+        #expect(try lastRequest(scene).field("Dictionary-ID") == "\"one\"")
+        try await scene.get("/v1.js", options: .cache(.revalidate))
+        try await scene.get("/v3.js")
+        #expect(try lastRequest(scene).field("Dictionary-ID") == "\"two\"")
+    }
+
+    /// The server does not know the bytes that the closure makes.
+    @Test func changedBodyIsNoDictionary() async throws {
+        let server = try MockServer(tls: TestIdentity.selfSigned()) { request in
+            (try? Self.respond(to: request)) ?? .status(500)
+        }
+        let cache = HTTPCache { options in
+            options.usesDictionaries = true
+            options.willStore = { proposal in
+                proposal.mapBytes = { $0 }
+                return true
+            }
+        }
+        let session = Session(trust: InsecureTrust(reason: "The test has a certificate of its own."), cache: cache)
+        for path in ["/v1.js", "/v2.js"] { _ = try await session.data(for: Request(server.url(path))) }
+        #expect(try await cache.entries().count == 2)
+        #expect(try #require(server.requests.last).field("Available-Dictionary") == nil)
+    }
+
     enum Exception: Sendable, CaseIterable {
         case off, http, ownAcceptEncoding, sessionsAcceptEncoding, withoutDecompression, range, ownDictionary, head
     }
@@ -189,6 +224,44 @@ struct DictionaryTests {
         #expect(try await Array(scene.get("/v2.js").body.utf8) == Self.new)
         #expect(try (lastRequest(scene).field("Available-Dictionary") != nil) == (damage == .chunks))
         #expect((scene.cache.statistics.failures > 0) == (damage == .failing))
+        // A damaged body would keep other dictionaries from being used.
+        let isLeft = try await !scene.cache.entries(for: scene.server.url("/v1.js")).isEmpty
+        #expect(isLeft == (damage == .chunks || damage == .failing))
+    }
+
+    @Test func requestsAtTheSameTimeShareOneLoad() async throws {
+        let store = DamagedStore(.chunks)
+        let scene = try scene(store: store)
+        try await scene.get("/v1.js")
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 2..<20 {
+                group.addTask { try await Array(scene.get("/v\(number).js").body.utf8) == Self.new }
+            }
+            for try await isRight in group { #expect(isRight) }
+        }
+        #expect(store.reads == 1)
+    }
+
+    /// The bytes of the dictionary do not count as growth.
+    @Test func dictionaryDoesNotExceedTheDecompressionRatio() async throws {
+        let old = PatternBody(seed: 3, length: 2 << 20).bytes(in: 0..<2 << 20)
+        let scene = try scene(
+            store: HTTPCache.MemoryStore(limit: .mebibytes(64)),
+            Session.Configuration { $0.limits.decompressionRatio = 10 }
+        ) { request in
+            let field = "match=\"/*.js\""
+            if request.path == "/v1.js" {
+                return .bytes(old).field("Use-As-Dictionary", field).field("Cache-Control", "max-age=60")
+            }
+            let copies = request.path == "/v2.js" ? 1 : 3
+            let new = Array(repeatElement(old, count: copies).joined())
+            let wire = try ZstandardEncoder.dcz(new, dictionary: old, windowLog: 23)
+            return .bytes(wire).field("Content-Encoding", "dcz")
+        }
+        try await scene.get("/v1.js")
+        #expect(try await scene.session.data(for: Request(scene.server.url("/v2.js"))).0.count == 2 << 20)
+        let error = try await networkError { try await scene.session.data(for: Request(scene.server.url("/v3.js"))) }
+        #expect(error.kind == .bodyTooLarge)
     }
 
     @Test func dictionaryIsReadOnce() async throws {

@@ -6,7 +6,8 @@ import Testing
 @testable import Curlew
 
 /// Patterns of the URL Pattern Standard, as far as RFC 9842 §2.1.1 allows them, relative to a base URL.
-@Suite struct URLPatternTests {
+@Suite(.timeLimit(.minutes(5)))
+struct URLPatternTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let pattern: String
         let url: String
@@ -132,7 +133,7 @@ import Testing
 
     @Test(arguments: [
         "/(\\d+)", "/a\\", "/{a", "/a}", "/{a{b}}", "/a?/{", "/:a/:a", "/{:a}/:a", "/+", "https://user@example.com/x",
-        "https://{/x", "/x?:a:a", String(repeating: "a", count: 1_025),
+        "https://{/x", "/x?:a:a", String(repeating: "a", count: 257),
     ])
     func invalidPatternIsRefused(_ text: String) throws {
         #expect(try URLPattern(text, base: RequestTarget(Self.base)) == nil)
@@ -141,7 +142,7 @@ import Testing
     /// A backtracking matcher would need exponential time.
     @Test func hostilePatternTakesLittleTime() throws {
         let pattern = try #require(
-            URLPattern("/" + String(repeating: "{*a}*", count: 200) + "b", base: RequestTarget(Self.base)))
+            URLPattern("/" + String(repeating: "{*a}*", count: 50) + "b", base: RequestTarget(Self.base)))
         let path = String(repeating: "a", count: 8_000)
         #expect(try !pattern.matches(RequestTarget("https://example.com/\(path)")))
         #expect(try pattern.matches(RequestTarget("https://example.com/\(path)b")))
