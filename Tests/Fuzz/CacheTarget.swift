@@ -13,6 +13,7 @@ func examine(_ input: [UInt8]) {
     if let date = HTTPDate(anyCase: text) {
         demand(HTTPDate(anyCase: date.description.lowercased()) == date, "a date changes")
     }
+    examinePattern(text)
     let lines = text.split(separator: "\n").map(String.init)
     if lines.count > 1 { examineRules(lines) }
     examineFile(input)
@@ -33,6 +34,18 @@ private func examineStructure(_ text: String) {
     }
     _ = StructuredField.dictionary(text)
     _ = NoVarySearch(of: ["No-Vary-Search": text])?.equates("https://a.test/?\(text)", "https://a.test/?b=1")
+}
+
+/// A path with a backslash before each byte is a pattern of itself.
+private func examinePattern(_ text: String) {
+    _ = DictionaryUse(of: [.useAsDictionary: text])
+    guard let base = try? RequestTarget("https://a.test/x/y?z") else { return }
+    let path = "/" + text.prefix { $0.isASCII && $0 != "?" && $0 != "#" }
+    guard let target = try? RequestTarget("https://a.test" + path) else { return }
+    _ = URLPattern(text, base: base)?.matches(target)
+    let pattern = path.map { "\\\($0)" }.joined()
+    guard pattern.utf8.count <= 256 else { return }
+    demand(URLPattern(pattern, base: base)?.matches(target) == true, "a path does not match itself")
 }
 
 /// The first line has the directives of the request, the others are fields of the response.
