@@ -178,10 +178,10 @@ public enum CacheStoreConformance {
         two.fields.merge(use)
         try await store.update(two)
         let updated = try await store.entries(.dictionaries(origin: "https://example.com")).map(\.id)
-        await run.require(updated == [two.id], "The selection dictionaries misses an updated entry.")
+        await run.require(updated == [two.id], "The selection .dictionaries does not find an updated entry.")
         _ = try await store.remove([two.id])
         let removed = try await store.entries(.dictionaries(origin: "https://example.com"))
-        await run.require(removed.isEmpty, "The selection dictionaries returns a removed entry.")
+        await run.require(removed.isEmpty, "The selection .dictionaries finds a removed entry.")
     }
 
     @Sendable private static func ranges(_ run: Run) async throws {

@@ -134,8 +134,8 @@ extension HTTPCache {
         case tag(String)
         /// The entries of an origin that have a `Use-As-Dictionary` field (RFC 9842 §2.1).
         ///
-        /// With ``HTTPCache/Options/usesDictionaries``, the cache asks for them before most requests to a server, so an
-        /// index is faster than a search through all entries. A store may return only the 256 most recently used ones.
+        /// With ``HTTPCache/Options/usesDictionaries``, the cache asks for them before most requests to a server, so a
+        /// store should have an index of them. It may return only the 256 most recently used ones.
         case dictionaries(origin: String)
 
         /// Returns whether the selection has an entry.

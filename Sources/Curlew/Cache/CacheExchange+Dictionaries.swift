@@ -39,26 +39,27 @@ extension HTTPCache {
     /// Returns the dictionary of an entry, from memory or from the store; requests at the same time share one load.
     private func loaded(_ entry: Entry) async -> CompressionDictionary? {
         let step = dictionaries.withLock { dictionaries in
-            dictionaries.next(for: entry.id) { Task { await self.load(entry) } }
+            dictionaries.next(for: entry.id) { number in Task { await self.load(entry, number) } }
         }
         switch step {
         case .use(let dictionary): return dictionary
         case .touch(let dictionary):
-            // The store must not evict the entry as one that is not used.
+            // The store does not know the uses of the dictionary in memory, and could evict its entry.
             _ = await attempt { try await store.body(of: entry, 0..<1) }
             return dictionary
-        case .wait(let task): return await task.value
+        // A cancelled request leaves at once; the load continues for the others.
+        case .wait(let task): return await attempt { try await race({ await task.value }, against: { nil }) } ?? nil
         }
     }
 
     /// Reads a dictionary; removes an entry whose body is gone or has another size.
-    private func load(_ entry: Entry) async -> CompressionDictionary? {
+    private func load(_ entry: Entry, _ number: UInt64) async -> CompressionDictionary? {
         var made: CompressionDictionary?
         if let body = await attempt({ try await wholeBody(of: entry) }) {
             made = body.flatMap { CompressionDictionary($0) }
             if body == nil { await remove([entry]) }
         }
-        let released = dictionaries.withLock { $0.end(entry.id, with: made) }
+        let released = dictionaries.withLock { $0.end(number, of: entry.id, with: made) }
         withExtendedLifetime(released) {}
         return made
     }
@@ -68,7 +69,11 @@ extension HTTPCache {
         case nil: return nil
         case .data(let data)?: return data.count == entry.size ? data : nil
         case .chunks(let chunks)?:
-            return try await collected(chunks, size: Int(entry.size))
+            // Chunks that end with an error are those of a damaged body.
+            do { return try await collected(chunks, size: Int(entry.size)) } catch {
+                count(\.failures)
+                return nil
+            }
         }
     }
 
@@ -104,17 +109,20 @@ struct LoadedDictionaries {
     private static let maximumSize = 2 * Int(CacheRules.largestDictionary)
     private static let maximumCount = 16
     /// The number of uses after which the store is told about one.
-    private static let usesForTouch = 32
+    private static let usesForTouch = 4
 
     /// The least recently used dictionary first.
     private var loaded: [Loaded] = []
-    private var loading: [HTTPCache.Entry.ID: Task<CompressionDictionary?, Never>] = [:]
+    private var loading: [HTTPCache.Entry.ID: (number: UInt64, task: Task<CompressionDictionary?, Never>)] = [:]
+    /// The number of loads so far.
+    private var loads: UInt64 = 0
 
     /// Returns the way to get the dictionary of an entry.
     ///
-    /// - Parameter load: Starts to read the dictionary; called unless it is known or being read.
+    /// - Parameter load: Starts to read the dictionary, as the load with a number; called unless the dictionary is
+    ///   known or being read.
     mutating func next(
-        for id: HTTPCache.Entry.ID, _ load: () -> Task<CompressionDictionary?, Never>
+        for id: HTTPCache.Entry.ID, _ load: (UInt64) -> Task<CompressionDictionary?, Never>
     ) -> Step {
         if let position = loaded.firstIndex(where: { $0.id == id }) {
             var known = loaded.remove(at: position)
@@ -122,20 +130,25 @@ struct LoadedDictionaries {
             loaded.append(known)
             return known.uses.isMultiple(of: Self.usesForTouch) ? .touch(known.dictionary) : .use(known.dictionary)
         }
-        if let task = loading[id] { return .wait(task) }
-        let task = load()
-        loading[id] = task
+        if let load = loading[id] { return .wait(load.task) }
+        loads += 1
+        let task = load(loads)
+        loading[id] = (loads, task)
         return .wait(task)
     }
 
-    /// Ends the reading of a dictionary; returns those that it replaces, which are released without a lock.
+    /// Ends a load; returns the dictionaries that it replaces, which are released without a lock.
     ///
-    /// - Parameter dictionary: Nil if it cannot be used.
+    /// - Parameters:
+    ///   - number: The number of the load.
+    ///   - dictionary: Nil if it cannot be used.
     mutating func end(
-        _ id: HTTPCache.Entry.ID, with dictionary: CompressionDictionary?
+        _ number: UInt64, of id: HTTPCache.Entry.ID, with dictionary: CompressionDictionary?
     ) -> [CompressionDictionary] {
         // A dictionary that was removed in the meantime is not kept.
-        guard loading.removeValue(forKey: id) != nil, let dictionary else { return [] }
+        guard loading[id]?.number == number else { return [] }
+        loading[id] = nil
+        guard let dictionary else { return [] }
         loaded.append(Loaded(id: id, dictionary: dictionary))
         var (released, size) = ([CompressionDictionary](), loaded.reduce(0) { $0 + $1.dictionary.bytes.count })
         while size > Self.maximumSize || loaded.count > Self.maximumCount {

@@ -44,11 +44,9 @@ extension CacheExchange {
             credentials: rules.requiredCredentials(credentials, fields), requestedAt: requestedAt,
             receivedAt: receivedAt, tags: proposal.tags)
         entry.isDecoded = response.attempt?.isDecoded == true
-        if proposal.mapBytes != nil {
-            entry.fields.remove(.contentLength)
-            // The server does not know the changed bytes.
-            entry.fields.remove(.useAsDictionary)
-        }
+        if proposal.mapBytes != nil { entry.fields.remove(.contentLength) }
+        // A server does not know the bytes of a changed body.
+        if proposal.mapBytes != nil || !response.body.isAsReceived { entry.fields.remove(.useAsDictionary) }
         return try await stored(
             response, report, entry, sent, expecting: entry.head.contentLength, by: proposal.mapBytes)
     }
@@ -78,7 +76,7 @@ extension CacheExchange {
             await replaced(by: entry, sent)
         }
         let source = RecordedSource(response, recorder)
-        let body = IncomingBody(source, carrier: response.body.carrier, isAsReceived: response.body.isAsReceived)
+        let body = response.body.passing(through: source)
         let recorded = IncomingResponse(response.head, body, response.request, response.attempt)
         // A redirect that is followed is not read.
         guard response.head.status.redirects, let size, size <= Self.largestRedirect else {

@@ -84,7 +84,8 @@ struct CacheExchange {
         switch body {
         case .data(let data): return data.count == range.count ? IncomingBody(data) : nil
         case .chunks(let chunks):
-            return IncomingBody(StoredSource(chunks, of: entry, range, cache, request), carrier: nil)
+            return IncomingBody(
+                StoredSource(chunks, of: entry, range, cache, request), carrier: nil, hasStatedLength: true)
         }
     }
 
@@ -215,7 +216,8 @@ struct CacheExchange {
             cache.count(\.misses)
             var report = report
             report.forwardedStatus = .partialContent
-            let body = IncomingBody(JoinedSource(start, response.body, request), carrier: response.body.carrier)
+            let body = IncomingBody(
+                JoinedSource(start, response.body, request), carrier: response.body.carrier, hasStatedLength: true)
             var head = whole.head
             head.url = request.url
             let joined = IncomingResponse(head, body, request, response.attempt)

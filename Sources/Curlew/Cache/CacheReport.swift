@@ -88,9 +88,9 @@ extension HTTPCache {
         public var forwardedStatus: Status?
         /// Whether the response is stored, provided that its whole body is read.
         ///
-        /// A response that was requested before a removal, and is not stored yet, is not stored. A removal by URL, and
-        /// by a request with an unsafe method, applies to the responses of that URL; a removal by tag, origin, group or
-        /// condition applies to all responses.
+        /// A removal also discards responses that are still being received. A removal by URL discards those of the URL;
+        /// a removal by tag, origin, group or condition discards all. A request with an unsafe method removes the URLs
+        /// and the groups that its response invalidates.
         public var isStored = false
         /// Whether the request shared the transfer of an equal request.
         public var isCollapsed = false

@@ -37,6 +37,8 @@ extension CacheRules {
         // The old values say nothing about the new response.
         for name in [HeaderName.age, .date] { fields.remove(name) }
         fields.merge(HeaderFields(head.fields.filter { !Self.fixedFields.contains($0.name) }))
+        // The stored body can be a changed one, which is no dictionary.
+        if !entry.isDictionary { fields.remove(.useAsDictionary) }
         var updated = entry
         // The directives of both responses count.
         updated.fields = storedFields(fields)

@@ -51,20 +51,20 @@ extension CacheRules {
         for request: CacheRequest, among entries: [HTTPCache.Entry], at now: Date
     ) -> (entry: HTTPCache.Entry, use: DictionaryUse)? {
         guard let target = try? RequestTarget(request.url), target.scheme == .https else { return nil }
-        let candidates = entries.prefix(Self.maximumDictionaries).compactMap { entry in
+        let candidates = entries.compactMap { entry in
             mayBeDictionary(entry, for: request, at: now) ? DictionaryUse(of: entry.fields).map { (entry, $0) } : nil
         }
         // The longest pattern is the best, and of equally long ones the most recent response (RFC 9842 §2.2.3).
         let ordered = candidates.sorted { first, second in
             (first.1.match.utf8.count, first.0.receivedAt) > (second.1.match.utf8.count, second.0.receivedAt)
         }
-        return ordered.first { entry, use in
+        return ordered.prefix(Self.maximumDictionaries).first { entry, use in
             guard let base = try? RequestTarget(entry.url), base.isSameOrigin(as: target) else { return false }
             return URLPattern(use.match, base: base)?.matches(target) ?? false
         }
     }
 
-    /// The maximum number of dictionaries among which the cache chooses.
+    /// The maximum number of patterns that are compared with a URL.
     private static let maximumDictionaries = 256
 
     /// Whether a stored response may be a dictionary: it is whole, decoded, and could answer a request of the same user

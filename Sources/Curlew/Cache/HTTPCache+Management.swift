@@ -98,7 +98,7 @@ extension HTTPCache {
 
     private func removeStored(_ entries: [Entry]) async throws(NetworkError) -> Int {
         let ids = entries.map(\.id)
-        forget(ids)
+        defer { forget(ids) }
         do { return ids.isEmpty ? 0 : try await store.remove(ids) } catch { throw Self.failure(error) }
     }
 

@@ -34,8 +34,8 @@ public final class HTTPCache: Sendable {
         public var usesNoVarySearch = false
         /// Whether stored responses serve as compression dictionaries (RFC 9842) for https requests; false unless set.
         ///
-        /// A GET names the best stored response with `Use-As-Dictionary`, and the server may compress its response with
-        /// that one. A dictionary has at most 16 MiB. Downloads and requests with `Range` or their own
+        /// A GET names the best stored response with `Use-As-Dictionary`, and the server may compress the new response
+        /// with the stored one. A dictionary has at most 16 MiB. Downloads and requests with `Range` or their own
         /// `Accept-Encoding` do not name one.
         ///
         /// Each GET that can name a dictionary asks the store for the dictionaries of its origin. The cache keeps up to
@@ -157,11 +157,11 @@ public final class HTTPCache: Sendable {
     @discardableResult
     func remove(_ entries: [Entry]) async -> Int {
         if entries.isEmpty { return 0 }
-        forget(entries.map(\.id))
+        defer { forget(entries.map(\.id)) }
         return await attempt { try await store.remove(entries.map(\.id)) } ?? 0
     }
 
-    /// Releases the dictionaries of entries that are removed.
+    /// Releases the dictionaries of entries that were removed.
     func forget(_ ids: [Entry.ID]) {
         let released = dictionaries.withLock { $0.remove(ids) }
         withExtendedLifetime(released) {}
@@ -191,9 +191,9 @@ public final class HTTPCache: Sendable {
         }
     }
 
-    /// Whether a removal after an earlier one applies to a URL.
+    /// Whether a removal since an earlier time applies to a URL.
     ///
-    /// - Parameter earlier: The value of `removals` at the earlier time.
+    /// - Parameter earlier: The value of `removals` at that time.
     func hasRemoved(_ url: String, after earlier: UInt64) -> Bool {
         state.withLock { max($0.latestGeneralRemoval, $0.latestRemovals[url] ?? 0) > earlier }
     }

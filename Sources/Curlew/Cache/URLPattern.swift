@@ -222,7 +222,9 @@ extension URLPattern {
                 case .byte(let byte) where byte == kind.prefix && rest.first.map { Self.isVariable($0) } == true:
                     guard let variable = rest.popFirst(), Self.isNew(variable, &names) else { return nil }
                     add(prefix: [byte], variable, suffix: [], Self.modifier(&rest))
-                case .byte(let byte), .literal(let byte): add(literal: byte)
+                case .byte(let byte), .literal(let byte):
+                    let isPercent = byte == UInt8(ascii: "%")
+                    add(literal: byte, isEscape: isPercent && Self.literals(rest).starts(withHexDigits: 2))
                 case .name, .asterisk:
                     guard Self.isNew(token, &names) else { return nil }
                     add(prefix: [], token, suffix: [], Self.modifier(&rest))
@@ -250,15 +252,23 @@ extension URLPattern {
             return names.insert(name).inserted
         }
 
+        /// Takes the literal bytes at the start.
         private static func literals(_ tokens: inout ArraySlice<Token>) -> [UInt8] {
+            let bytes = literals(tokens)
+            tokens.removeFirst(bytes.count)
+            return bytes
+        }
+
+        /// Returns the literal bytes at the start.
+        private static func literals(_ tokens: ArraySlice<Token>) -> [UInt8] {
             var bytes: [UInt8] = []
-            while true {
-                switch tokens.first {
-                case .byte(let byte)?, .literal(let byte)?: bytes.append(byte)
+            for token in tokens {
+                switch token {
+                case .byte(let byte), .literal(let byte): bytes.append(byte)
                 default: return bytes
                 }
-                tokens.removeFirst()
             }
+            return bytes
         }
 
         /// Takes the modifier behind a variable or a group: "?", "+" or "*".
@@ -282,7 +292,7 @@ extension URLPattern {
             let repeats = modifier == UInt8(ascii: "+") || modifier == UInt8(ascii: "*")
             if isOptional { steps.append(.fork(0, 0)) }
             let body = steps.count
-            for byte in prefix { add(literal: byte) }
+            add(literals: prefix)
             switch variable {
             case .asterisk?:
                 let loop = steps.count
@@ -292,18 +302,28 @@ extension URLPattern {
                 steps += [.segment, .fork(loop, loop + 2)]
             default: break
             }
-            for byte in suffix { add(literal: byte) }
+            add(literals: suffix)
             if repeats { steps.append(.fork(body, steps.count + 1)) }
             if isOptional { steps[start] = .fork(body, steps.count) }
         }
 
+        private mutating func add(literals bytes: [UInt8]) {
+            for (index, byte) in bytes.enumerated() {
+                add(literal: byte, isEscape: Array(bytes[(index + 1)...]).starts(withHexDigits: 2))
+            }
+        }
+
         /// Adds a byte as it is written in a URL in normal form.
-        private mutating func add(literal byte: UInt8) {
+        ///
+        /// - Parameter isEscape: Whether "%" begins an escape.
+        private mutating func add(literal byte: UInt8, isEscape: Bool) {
             switch kind {
             case .scheme, .host: steps.append(.byte(byte.asciiLowercased))
             case .port: steps.append(.byte(byte))
             case .path, .query:
-                if byte == UInt8(ascii: "%") || URLLayout.pathBytes.contains(byte) { return steps.append(.byte(byte)) }
+                if URLLayout.pathBytes.contains(byte) || isEscape && byte == UInt8(ascii: "%") {
+                    return steps.append(.byte(byte))
+                }
                 steps += [.byte(UInt8(ascii: "%")), .byte((byte >> 4).hexDigit), .byte((byte & 15).hexDigit)]
             }
         }
@@ -345,5 +365,11 @@ extension URLPattern {
                 }
             }
         }
+    }
+}
+
+extension [UInt8] {
+    fileprivate func starts(withHexDigits count: Int) -> Bool {
+        self.count >= count && prefix(count).allSatisfy(ByteSet.hexDigits.contains)
     }
 }

@@ -29,6 +29,8 @@ final class BodyDecoding: @unchecked Sendable {
     private let request: Request
     private let engine: EngineTransfer
     private let ratio: Int?
+    /// The number of bytes that a body can copy from its dictionary, which do not count as growth.
+    private let allowance: Int64
     private var decoder: Result<ContentDecoder, NetworkError>?
     private var hasInput = false
     /// Nanoseconds of decoding since the last byte was received; the reader's time between steps does not count.
@@ -61,6 +63,8 @@ final class BodyDecoding: @unchecked Sendable {
         self.request = request
         self.engine = engine
         ratio = policy.ratio
+        let usesDictionary = names.contains { ContentCoding(token: $0)?.needsDictionary ?? false }
+        allowance = usesDictionary ? Int64(request.dictionary?.bytes.count ?? 0) : 0
     }
 
     /// The number of decoded bytes so far, readable from any thread.
@@ -135,8 +139,7 @@ final class BodyDecoding: @unchecked Sendable {
                 hint: "Raise options.responseLimit or limits.responseBody, or read transfer.bytes.")
         }
         let (most, overflows) = Int64(ratio ?? .max).multipliedReportingOverflow(by: decoder.fed)
-        // Bytes of the dictionary do not count as growth.
-        let grown = produced - Int64(request.dictionary?.bytes.count ?? 0)
+        let grown = produced - allowance
         guard let ratio, grown > 1 << 20, !overflows, grown > most else { return }
         throw NetworkError(
             .bodyTooLarge, phase: .decoding,

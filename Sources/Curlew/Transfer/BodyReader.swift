@@ -142,9 +142,7 @@ final class BodyReader: Sendable {
             try open(response.body, of: response.request)
             if withProgress {
                 state.withLock { state in
-                    // The length that the head states is not that of a body which an interceptor has changed.
-                    let isOriginal = response.body.isAsReceived || response.body.carrier == nil
-                    state.expected = isOriginal ? response.head.contentLength : nil
+                    state.expected = response.body.hasStatedLength ? response.head.contentLength : nil
                     state.lastProgress.time = run.session.loop.clock.now()
                 }
             }

@@ -79,8 +79,7 @@ extension IncomingResponse {
         end: @escaping @Sendable (Sample, NetworkError?) -> Void
     ) -> IncomingResponse {
         let source = TappedSource(self, sample, take, end)
-        let body = IncomingBody(source, carrier: body.carrier, isAsReceived: body.isAsReceived)
-        return IncomingResponse(head, body, request, attempt)
+        return IncomingResponse(head, body.passing(through: source), request, attempt)
     }
 }
 

@@ -23,18 +23,22 @@ final class IncomingBody: Sendable {
     let carrier: Attempt?
     /// Whether the bytes are those that the server sent, without a transformation by an interceptor.
     let isAsReceived: Bool
+    /// Whether the body has the length that the head of its response states.
+    let hasStatedLength: Bool
     private let isTaken = Lock(false)
 
     init(_ attempt: Attempt) {
         source = .wire(attempt)
         carrier = attempt
         isAsReceived = true
+        hasStatedLength = true
     }
 
     init(_ data: Data, trailers: HeaderFields = [:]) {
         source = .bytes(data, trailers: trailers)
         carrier = nil
         isAsReceived = false
+        hasStatedLength = false
     }
 
     /// Creates a body that is pulled from a source.
@@ -42,10 +46,19 @@ final class IncomingBody: Sendable {
     /// - Parameters:
     ///   - carrier: The attempt behind the source, which ends with the body.
     ///   - isAsReceived: Whether the bytes are those that the server sent.
-    init(_ source: any ChunkSource, carrier: Attempt?, isAsReceived: Bool = false) {
+    ///   - hasStatedLength: Whether the body has the length that the head states.
+    init(
+        _ source: any ChunkSource, carrier: Attempt?, isAsReceived: Bool = false, hasStatedLength: Bool = false
+    ) {
         self.isAsReceived = isAsReceived
+        self.hasStatedLength = hasStatedLength
         self.source = .pull(source)
         self.carrier = carrier
+    }
+
+    /// Returns the same body, which passes through a source that does not change it.
+    func passing(through source: any ChunkSource) -> IncomingBody {
+        IncomingBody(source, carrier: carrier, isAsReceived: isAsReceived, hasStatedLength: hasStatedLength)
     }
 
     /// Claims the body for a reader; an attempt delivers the body then, instead of collecting it.

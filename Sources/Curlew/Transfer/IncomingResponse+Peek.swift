@@ -28,7 +28,7 @@ extension IncomingResponse {
         return (
             start,
             IncomingResponse(
-                head, IncomingBody(source, carrier: body.carrier, isAsReceived: body.isAsReceived), request, attempt)
+                head, body.passing(through: source), request, attempt)
         )
     }
 }

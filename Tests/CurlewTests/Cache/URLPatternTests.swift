@@ -32,6 +32,10 @@ struct URLPatternTests {
         Row("/app/main.js", "/app/main.js?x=1", true),
         Row("/a b", "/a%20b", true),
         Row("/a%20b", "/a b", true),
+        Row("/a%b", "/a%b", true),
+        Row("/a%b", "/a%25b", true),
+        Row("/a{%b}?", "/a%25b", true),
+        Row("/a{%41}", "/a%41", true),
         Row("/", "/", true),
         // Wildcards.
         Row("/*", "/any/thing?at=all", true),
