@@ -32,6 +32,18 @@ struct CacheTransferTests {
         #expect(scene.requests == 2)
     }
 
+    @Test func eventHasTheReport() async throws {
+        let scene = try CacheScene(respond: CacheScene.counting([.cacheControl: "max-age=60"]))
+        for isHit in [false, true] {
+            let transfer = scene.session.transfer(Request(scene.server.url("/")))
+            let events = transfer.events
+            let response = try await transfer.response()
+            var reports: [HTTPCache.Report] = []
+            for await event in events { if case .cached(let report) = event.kind { reports.append(report) } }
+            #expect(reports == [try #require(response.head.cache)] && reports.first?.isHit == isHit)
+        }
+    }
+
     @Test func reportNamesEachReason() async throws {
         let scene = try CacheScene { request in
             switch request.path {
