@@ -49,6 +49,8 @@ struct CacheRemovalTests {
     @Test func removalWhileAResponseIsStoredRemovesIt() async throws {
         let store = SlowStore()
         let scene = try CacheScene(store: store, respond: CacheScene.counting([.cacheControl: "max-age=60"]))
+        // The closures refer to the scene, which refers to the store.
+        defer { store.beforeTheEnd.withLock { $0 = { 0 } } }
         store.beforeTheEnd.withLock { $0 = { try await scene.cache.removeAll() } }
         #expect(try await scene.get("/a").body == "1")
         #expect(try await scene.cache.entries().isEmpty && scene.cache.statistics.stores == 0)
