@@ -10,7 +10,7 @@ extension CacheExchange {
     func offeringDictionary(_ request: Request) async -> Request {
         // A request with its own `Accept-Encoding` gets what it names, and a range is a part of the plain body.
         guard cache.options.usesDictionaries, let codings = settings.acceptEncodingWithDictionary, lookUp.decodes,
-            lookUp.method == .get, lookUp.defaults[.acceptEncoding] == settings.acceptEncoding,
+            lookUp.isSecure, lookUp.method == .get, lookUp.defaults[.acceptEncoding] == settings.acceptEncoding,
             !request.fields.contains(where: { Self.excluding.contains($0.name) }),
             let (dictionary, id) = await cache.dictionary(for: lookUp)
         else { return request }

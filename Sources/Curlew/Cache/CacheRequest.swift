@@ -86,6 +86,9 @@ struct CacheRequest: Sendable {
     /// Whether the request has a precondition or a range of its own.
     var asksItself: Bool { fields.contains { $0.name == .range || Self.preconditions.contains($0.name) } }
 
+    /// Whether the request is sent by https.
+    var isSecure: Bool { url.hasPrefix("https:") }
+
     /// Whether the request may be answered from a cache only.
     var isOffline: Bool { policy == .onlyIfCached || directives.onlyIfCached }
 

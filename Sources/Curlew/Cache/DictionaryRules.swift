@@ -50,7 +50,7 @@ extension CacheRules {
     func dictionary(
         for request: CacheRequest, among entries: [HTTPCache.Entry], at now: Date
     ) -> (entry: HTTPCache.Entry, use: DictionaryUse)? {
-        guard let target = try? RequestTarget(request.url), target.scheme == .https else { return nil }
+        guard request.isSecure, let target = try? RequestTarget(request.url) else { return nil }
         let candidates = entries.compactMap { entry in
             mayBeDictionary(entry, for: request, at: now) ? DictionaryUse(of: entry.fields).map { (entry, $0) } : nil
         }

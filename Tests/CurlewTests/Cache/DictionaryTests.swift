@@ -287,6 +287,13 @@ struct DictionaryTests {
         #expect(try lastRequest(scene).field("Available-Dictionary") != nil && store.reads == 1)
     }
 
+    @Test(arguments: [true, false]) func storeIsAskedForHTTPSOnly(_ isSecure: Bool) async throws {
+        let store = DamagedStore(.chunks)
+        let scene = try scene(tls: isSecure, store: store)
+        try await scene.get("/v1.js")
+        #expect(store.searches == (isSecure ? 1 : 0))
+    }
+
     @Test func dictionaryIsReadOnce() async throws {
         let store = DamagedStore(.chunks)
         let scene = try scene(store: store)
@@ -306,6 +313,7 @@ final class DamagedStore: CacheStore {
     private let damage: Damage
     private let store = HTTPCache.MemoryStore()
     private let count = Lock(0)
+    private let searchCount = Lock(0)
     /// Bodies are read after the gate opens.
     private let gate: Gate?
 
@@ -316,9 +324,14 @@ final class DamagedStore: CacheStore {
 
     /// The number of bodies that were read.
     var reads: Int { count.withLock { $0 } }
+    /// The number of searches for dictionaries.
+    var searches: Int { searchCount.withLock { $0 } }
     var maximumBodySize: Int64 { store.maximumBodySize }
 
-    func entries(_ selection: HTTPCache.Selection) async -> [HTTPCache.Entry] { await store.entries(selection) }
+    func entries(_ selection: HTTPCache.Selection) async -> [HTTPCache.Entry] {
+        if case .dictionaries = selection { searchCount.withLock { $0 += 1 } }
+        return await store.entries(selection)
+    }
 
     func body(of entry: HTTPCache.Entry, _ range: Range<Int64>) async throws -> HTTPCache.StoredBody? {
         count.withLock { $0 += 1 }
