@@ -189,7 +189,7 @@ extension CurlTransport {
         takeSlot(transfer, at: origin)
         assert(transfer.loopState.collected == nil, "the memory of a collected body would leak")
         if collects { transfer.loopState.collected = CollectedBody() }
-        if !origin.needsLookUp || resolveAddresses(transfer, origin) { launch(transfer, url) }
+        if origin.lookUps.isEmpty || resolveAddresses(transfer, origin) { launch(transfer, url) }
         return true
     }
 
@@ -228,18 +228,27 @@ extension CurlTransport {
 
     // MARK: Look-ups
 
-    /// Sets the addresses of the host; returns false if the transfer waits for a look-up or has failed.
+    /// Sets the addresses of the hosts; returns false if the transfer waits for a look-up or has failed.
     private func resolveAddresses(_ transfer: EngineTransfer, _ origin: Origin) -> Bool {
-        let host = origin.host
-        transfer.loopState.name = names.addresses(of: host, now: now)
-        if transfer.loopState.name != nil { return true }
+        for host in origin.lookUps where !resolveAddresses(of: host, for: transfer, origin) { return false }
+        return true
+    }
+
+    private func resolveAddresses(
+        of peer: Origin.Peer, for transfer: EngineTransfer, _ origin: Origin
+    ) -> Bool {
+        let host = peer.host
+        if let name = names.addresses(of: host, now: now) {
+            transfer.loopState.setAddresses(name, of: peer, at: origin)
+            return true
+        }
         let failure = names.failure(of: host, now: now)
         // A transfer over an open connection needs no address. If that connection turns out to be dead, libcurl still
         // needs addresses; without them it would start a resolver thread for each transfer.
         let isNew = transfer.isExclusive || transfer.loopState.isFresh
         let mayReuse = !isNew && origin.sockets >= (origin.isShared ? 1 : origin.active)
         if mayReuse, let last = names.lastAddresses(of: host, now: now) {
-            transfer.loopState.name = last
+            transfer.loopState.setAddresses(last, of: peer, at: origin)
             if failure == nil { beginLookUp(host) }
             return true
         }
@@ -274,7 +283,7 @@ extension CurlTransport {
             case .failure(.noThread(let errno)): fail(transfer, .noResources(errno: errno), .resolving)
             case .failure(.unknown(let text)): fail(transfer, .cannotResolve(host: host, text: text), .resolving)
             case .success:
-                transfer.loopState.name = names.addresses(of: host, now: now)
+                guard let origin = transfer.loopState.origin, resolveAddresses(transfer, origin) else { continue }
                 guard let url = origins.url(for: transfer.plan.target) else {
                     fail(transfer, .noResources(errno: ENOMEM), .resolving)
                     continue
@@ -288,13 +297,16 @@ extension CurlTransport {
 
     /// Removes a transfer from the look-up it waits for.
     func withdraw(_ transfer: EngineTransfer) {
-        guard resolving.removeValue(forKey: transfer.id) != nil, let host = transfer.loopState.origin?.host else {
-            return
+        guard resolving.removeValue(forKey: transfer.id) != nil, let origin = transfer.loopState.origin else { return }
+        for host in origin.lookUps.map(\.host) {
+            guard let search = names.searches[host], search.waiting.contains(where: { $0 === transfer }) else {
+                continue
+            }
+            names.searches[host]?.waiting.removeAll { $0 === transfer }
+            guard names.searches[host]?.waiting.isEmpty == true else { continue }
+            names.searches[host] = nil
+            if let requestID = search.requestID { limits.resolver.withdraw(host, requestID) }
         }
-        names.searches[host]?.waiting.removeAll { $0 === transfer }
-        guard let left = names.searches[host], left.waiting.isEmpty else { return }
-        names.searches[host] = nil
-        if let requestID = left.requestID { limits.resolver.withdraw(host, requestID) }
     }
 
     /// Withdraws all look-ups at the end of the transport, because their callbacks hold the loop.

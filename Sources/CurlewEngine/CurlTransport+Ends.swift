@@ -14,7 +14,7 @@ extension CurlTransport {
     }
 
     /// Ends the transfer of a handle.
-    func end(_ handle: EasyHandle, _ transfer: EngineTransfer, _ failure: EngineFailure?, isCut: Bool) {
+    func end(_ handle: EasyHandle, _ transfer: EngineTransfer, _ failure: EngineFailure?, isCut wasCut: Bool) {
         let origin = transfer.loopState.origin
         let failure = failure != nil && transfer.isBodyDiscarded ? nil : failure
         let domain = handle.domain
@@ -43,10 +43,13 @@ extension CurlTransport {
         }
         leaveLimitQueue(transfer)
         transfer.loopState.handle = nil
-        if let connection, let failure, !failure.isRequested { sockets.noteFailure(over: connection) }
+        if let connection, let failure, !failure.isRequested, !transfer.plan.connectsOnly {
+            sockets.noteFailure(over: connection)
+        }
         // When the response ends before the request body does, libcurl leaves the stream open.
         let isLeftOpen = transfer.isBodyPulled && transfer.loopState.bodySentAt == 0 && transfer.upload.length != 0
-        if let connection, isCut || isLeftOpen || transfer.loopState.abort != nil {
+        let isCut = wasCut || isLeftOpen || transfer.loopState.abort != nil
+        if let connection, isCut, !transfer.plan.connectsOnly {
             resetStream(of: transfer, by: handle, over: connection)
         }
         // libcurl reads the addresses when it starts the transfer, which may not have happened yet.
@@ -55,12 +58,13 @@ extension CurlTransport {
         }
         domain.recycle(handle)
         freeIfUnused(domain)
-        transfer.done(failure, metrics, isWhole: !(isCut && transfer.isBodyDiscarded), deliveries)
+        transfer.done(failure, metrics, isWhole: !(wasCut && transfer.isBodyDiscarded), deliveries)
         releaseSlot(transfer)
         transfer.loopState.origin = nil
     }
 
     private func removeFromMulti(_ handle: EasyHandle) {
+        handle.keepConnection()
         curl_multi_remove_handle(handle.domain.multi, handle.curl)
         handle.forgetOpened(in: sockets)
         handle.stopRecording()
@@ -80,7 +84,12 @@ extension CurlTransport {
             if resetAndKeep(connection, after: transfer, by: handle) { return }
             return sockets.closeIfIdle(connection)
         }
-        // Toggling the pause state makes libcurl flush the pending RST_STREAM.
+        flushFrames(over: connection, handle.domain)
+    }
+
+    /// Makes libcurl send the pending frames of an HTTP/2 connection that transfers use.
+    func flushFrames(over connection: SocketTable.Connection, _ domain: CurlDomain) {
+        // Toggling the pause state makes libcurl flush pending frames.
         for neighbour in inUse {
             guard let other = neighbour.transfer, other.loopState.connection == connection,
                 !other.loopState.isReceivingPaused
@@ -93,7 +102,7 @@ extension CurlTransport {
             curl_easy_pause(neighbour.curl, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
             return
         }
-        poke(connection, handle.domain)
+        poke(connection, domain)
     }
 
     /// Makes libcurl check a connection without a socket event.
@@ -108,6 +117,7 @@ extension CurlTransport {
     /// Ends a transfer that has no handle.
     func fail(_ transfer: EngineTransfer, _ reason: EngineFailure.Reason, _ phase: EngineFailure.Phase) {
         var metrics = RawMetrics()
+        metrics.remark = transfer.plan.target.remark
         let since = transfer.startedAt
         let now = loop.clock.now()
         metrics.queued = (transfer.loopState.hasSlot ? max(transfer.loopState.admittedAt, since) : now) &- since
@@ -191,10 +201,13 @@ extension CurlTransport {
         transfer.loopState.beginRetry(at: now)
         transfer.loopState.needsFreshConnection = overFresh
         if overFresh { transfer.loopState.connectionRetries += 1 }
-        if let origin = transfer.loopState.origin, let name = names.addresses(of: origin.host, now: now) {
+        if let origin = transfer.loopState.origin, origin.lookUps.count < 2,
+            let name = names.addresses(of: origin.peer.host, now: now)
+        {
             transfer.loopState.name = name
         }
         handle.judge = nil
+        handle.proxyJudge = nil
         let handle = renewed(handle)
         guard handle.apply(transfer, url: url, on: self) else { return false }
         if pause > 0 {
@@ -221,11 +234,12 @@ extension CurlTransport {
         let phase = phase(of: handle, transfer)
         let fault = handle.fault(for: code)
         if let failure = certificateFailure(of: handle, transfer) { return failure }
-        if fault == .handshakeFailed || fault == .plainText, phase == .securing, handle.judge?.isCut == true {
+        let judge = handle.judge ?? handle.proxyJudge
+        if fault == .handshakeFailed || fault == .plainText, phase == .securing, judge?.isCut == true {
             return EngineFailure(.handshakeTruncated, phase: .securing)
         }
-        if transfer.loopState.socketErrno != 0, fault == .cannotConnect {
-            return EngineFailure(.noResources(errno: transfer.loopState.socketErrno), phase: .connecting)
+        if fault == .cannotConnect, let failure = transfer.loopState.socketFailure {
+            return EngineFailure(failure.reason, phase: .connecting)
         }
         if fault == .timedOut {
             return EngineFailure(.timedOut(.connect, after: transfer.plan.limits.length(of: .connect)), phase: phase)
@@ -235,6 +249,12 @@ extension CurlTransport {
             if errno == EADDRNOTAVAIL { return EngineFailure(.noAddress, phase: .connecting) }
         }
         let text = handle.text(for: code)
+        if judge?.isProxy == true, phase == .securing, fault == .handshakeFailed || fault == .plainText {
+            return EngineFailure(.proxyHandshakeFailed(text), phase: phase)
+        }
+        if let refusal = proxyRefusal(of: handle, transfer, fault) {
+            return EngineFailure(refusal, phase: .connecting)
+        }
         if fault == .sendFailed, phase == .connecting {
             // The connection was reset before libcurl read from it.
             return EngineFailure(.curl(code: CURLE_COULDNT_CONNECT.rawValue, text: text), phase: phase)
@@ -283,14 +303,34 @@ extension CurlTransport {
     /// Returns the failure for a certificate that one side rejected: the server's certificate here, or the client's
     /// there.
     private func certificateFailure(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure? {
-        guard let judge = handle.judge, !transfer.loopState.isHeadComplete else { return nil }
-        if let refusal = judge.refusal { return EngineFailure(.untrusted(refusal), phase: .securing) }
+        guard let judge = handle.judge ?? handle.proxyJudge, !transfer.loopState.isHeadComplete else { return nil }
+        if let refusal = judge.refusal {
+            return EngineFailure(judge.isProxy ? .untrustedProxy(refusal) : .untrusted(refusal), phase: .securing)
+        }
         // In TLS 1.3 the handshake ends before the server checks the client certificate, so its alert may follow the
         // request.
         guard judge.isIdentityRefused, let alert = judge.alert else { return nil }
         let reason = EngineFailure.Reason.identityRefused(
-            alert: alert, hadIdentity: judge.hasIdentity, authorities: judge.acceptedAuthorities ?? [])
+            alert: alert, hadIdentity: judge.hasIdentity, authorities: judge.acceptedAuthorities ?? [],
+            isProxy: judge.isProxy)
         return EngineFailure(reason, phase: .securing)
+    }
+
+    /// Returns the reason why a proxy opened no connection to the server; nil if that is not the failure.
+    private func proxyRefusal(
+        of handle: EasyHandle, _ transfer: EngineTransfer, _ fault: CurlFault
+    ) -> EngineFailure.Reason? {
+        guard let proxy = handle.domain.trust.route?.proxy, handle.judge == nil, transfer.loopState.sends == 0 else {
+            return nil
+        }
+        if !proxy.isHTTP {
+            guard fault == .socksFailed else { return nil }
+            let code = curlew_get_long(handle.curl, CURLINFO_PROXY_ERROR)
+            return .socksRefused(SOCKSFault(code: code), host: transfer.plan.host)
+        }
+        let status = curlew_get_long(handle.curl, CURLINFO_HTTP_CONNECTCODE)
+        // libcurl stores the status of the last response to CONNECT, and 0 before the first one.
+        return status == 0 || (200...299).contains(status) ? nil : .proxyRefused(status: status)
     }
 
     /// Returns the peer's protocol violation that libcurl reports as an error of another kind.
@@ -329,6 +369,8 @@ extension CurlTransport {
         if curlew_get_offset(curl, CURLINFO_PRETRANSFER_TIME_T) == 0 {
             // The judge is created when TLS begins. libcurl sets its own time only after the handshake has succeeded.
             if handle.judge != nil { return .securing }
+            // The handshake with an https proxy; the tunnel through it counts as connecting.
+            if let judge = handle.proxyJudge, !judge.isAccepted { return .securing }
             if curlew_get_offset(curl, CURLINFO_NAMELOOKUP_TIME_T) == 0 { return .resolving }
             return .connecting
         }

@@ -79,6 +79,8 @@ package final class CurlTransport: Transport {
     var demand = 0
     var lastSequenceNumber: UInt64 = 0
     var sweepAt = Monotonic.never
+    /// The next time at which HTTP/2 connections are checked for silence.
+    var pingAt = Monotonic.never
     var sweptAt: UInt64 = 0
     /// libcurl was called outside its events, and may have results.
     var wantsTurn = false
@@ -90,8 +92,15 @@ package final class CurlTransport: Transport {
         throttle = limits.throttle
         origins = Origins(streamsPerConnection: limits.streamsPerConnection)
         sockets = SocketTable(
-            epoll: epoll, idleLifetime: limits.idleLifetime, lifetime: limits.connectionLifetime)
+            epoll: epoll, idleLifetime: limits.idleLifetime, lifetime: limits.connectionLifetime,
+            mostRequests: limits.requestsPerConnection)
         streams.start()
+        if let pings = limits.pings {
+            streams.didAnswer = { [unowned self] session in
+                sockets.recordAnswer(of: session)
+                pingAt = min(pingAt, now &+ pings.interval)
+            }
+        }
     }
 
     deinit {
@@ -106,6 +115,10 @@ package final class CurlTransport: Transport {
     package func socketIsReady(token: UInt64, mask: UInt32) {
         let (descriptor, number) = SocketTable.parts(of: token)
         guard Int(number) < domains.count, let domain = domains[Int(number)] else { return }
+        if let pings = limits.pings, mask & curlew_readable != 0 {
+            sockets.recordBytes(from: descriptor)
+            pingAt = min(pingAt, now &+ pings.interval)
+        }
         guard sockets.wants(descriptor) else { return sockets.handleUnexpectedEvent(descriptor, mask) }
         let progress = deliveries.progress
         var action: CInt = 0
@@ -133,6 +146,7 @@ package final class CurlTransport: Transport {
         if now >= firstRetryAt { endRetryPauses(now) }
         if !grownOrigins.isEmpty { admitToGrownOrigins() }
         if now >= sweepAt { sweep(now) }
+        if now >= pingAt, let pings = limits.pings { checkPings(pings) }
         if realTime >= sockets.rearmAt { sockets.rearm(realTime) }
         if now >= sockets.expireAt { sockets.expire() }
     }
@@ -173,7 +187,7 @@ package final class CurlTransport: Transport {
 
     package var deadline: UInt64 {
         if wantsTurn { return 0 }
-        let first = min(sweepAt, releaseAt, firstRetryAt, sockets.expireAt)
+        let first = min(sweepAt, releaseAt, firstRetryAt, pingAt, sockets.expireAt)
         var real = sockets.rearmAt
         for number in domains.indices { if let domain = domains[number] { real = min(real, domain.deadline) } }
         if loop.clock.stub == nil { return min(first, real) }

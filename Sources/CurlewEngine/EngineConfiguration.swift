@@ -27,6 +27,13 @@ package struct EngineConfiguration: Sendable {
     /// Socket options; 0 keeps the default of the system.
     private(set) var tcp = curlew_tcp_options()
     package var addressOrder = AddressOrder.asResolved
+    /// Nanoseconds between two attempts to connect to the addresses of a host (RFC 8305 §5).
+    package var attemptDelay: UInt64 = 250_000_000
+    package var socketRules = SocketRules()
+    /// The number of requests after which a connection is closed as soon as it is idle.
+    package var requestsPerConnection = Int.max
+    /// The PING frames on silent HTTP/2 connections; nil for none.
+    package var pings: Pings?
     /// The number of buffered bytes of a streamed body at which the transfer pauses, and at which it resumes.
     package var highWater = 1 << 20
     package var lowWater = 512 << 10
@@ -43,6 +50,17 @@ package struct EngineConfiguration: Sendable {
 
     /// Looks up host names.
     package var resolver = Resolver.system
+
+    /// The time of silence after which a PING is sent, and the limit for the answer, in nanoseconds.
+    package struct Pings: Sendable {
+        package var interval: UInt64
+        package var limit: UInt64
+
+        package init(interval: UInt64, limit: UInt64) {
+            self.interval = interval
+            self.limit = limit
+        }
+    }
 
     package init() {}
 

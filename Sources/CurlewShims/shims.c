@@ -306,6 +306,11 @@ bool curlew_has_ended(int descriptor) {
     return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
 }
 
+int curlew_unread(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
+}
+
 int curlew_unsent(int descriptor) {
     int count = 0;
     return ioctl(descriptor, SIOCOUTQ, &count) == 0 ? count : 0;

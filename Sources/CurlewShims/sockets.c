@@ -4,10 +4,15 @@
 #include "curlew_engine.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 void curlew_tcp_set(int descriptor, const curlew_tcp_options *options) {
     const int on = 1;
@@ -37,6 +42,77 @@ bool curlew_tcp_read(int descriptor, curlew_tcp_options *options) {
         getsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &options->keep_count, &size);
     }
     return true;
+}
+
+int curlew_bind_interface(int descriptor, const char *name) {
+    return setsockopt(descriptor, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)strlen(name)) == 0 ? 0 : errno;
+}
+
+int curlew_bind_address(int descriptor, const uint8_t *bytes, int count) {
+    // The port is chosen when the socket connects, so that connections to different servers can have the same one.
+    const int on = 1;
+    setsockopt(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    int failure;
+    if (count == 4) {
+        memcpy(&v4.sin_addr, bytes, 4);
+        failure = bind(descriptor, (struct sockaddr *)&v4, sizeof v4);
+    } else {
+        memcpy(&v6.sin6_addr, bytes, 16);
+        failure = bind(descriptor, (struct sockaddr *)&v6, sizeof v6);
+    }
+    return failure == 0 ? 0 : errno;
+}
+
+int curlew_route_interface(const uint8_t *bytes, const uint8_t *source, int count, char name[IF_NAMESIZE]) {
+    name[0] = 0;
+    struct {
+        struct nlmsghdr head;
+        struct rtmsg route;
+        char attributes[2 * RTA_SPACE(16)];
+    } question = {.head = {.nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST},
+                  .route = {.rtm_family = count == 4 ? AF_INET : AF_INET6, .rtm_dst_len = (unsigned char)(8 * count)}};
+    const uint8_t *addresses[] = {bytes, source};
+    const unsigned short types[] = {RTA_DST, RTA_SRC};
+    size_t used = 0;
+    for (int i = 0; i < 2; i++) {
+        if (!addresses[i]) continue;
+        struct rtattr *part = (struct rtattr *)(question.attributes + used);
+        part->rta_type = types[i];
+        part->rta_len = (unsigned short)RTA_LENGTH((unsigned)count);
+        memcpy(RTA_DATA(part), addresses[i], (size_t)count);
+        used += RTA_SPACE((unsigned)count);
+    }
+    if (source) question.route.rtm_src_len = (unsigned char)(8 * count);
+    question.head.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof(struct rtmsg)) + used);
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (descriptor < 0) return errno;
+    // The kernel answers inside of send(2).
+    char answer[4096];
+    ssize_t length = -1;
+    if (send(descriptor, &question, question.head.nlmsg_len, 0) >= 0)
+        length = recv(descriptor, answer, sizeof answer, MSG_DONTWAIT);
+    int failure = length < 0 ? errno : 0;
+    close(descriptor);
+    if (failure) return failure;
+    struct nlmsghdr *head = (struct nlmsghdr *)answer;
+    // Without a route the kernel sends an error, and no connection is possible.
+    if (!NLMSG_OK(head, (size_t)length) || head->nlmsg_type != RTM_NEWROUTE) return 0;
+    int left = (int)RTM_PAYLOAD(head);
+    for (struct rtattr *part = RTM_RTA((struct rtmsg *)NLMSG_DATA(head)); RTA_OK(part, left);
+         part = RTA_NEXT(part, left)) {
+        if (part->rta_type != RTA_OIF) continue;
+        unsigned index;
+        memcpy(&index, RTA_DATA(part), sizeof index);
+        if (!if_indextoname(index, name)) return errno;
+    }
+    return 0;
+}
+
+void curlew_set_traffic_class(int descriptor, int value) {
+    setsockopt(descriptor, IPPROTO_IP, IP_TOS, &value, sizeof value);
+    setsockopt(descriptor, IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof value);
 }
 
 // libcurl passes a sockaddr with the length of its family, regardless of the declared type.

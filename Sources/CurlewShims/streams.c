@@ -39,13 +39,14 @@ typedef struct {
 _Static_assert(offsetof(frame_header, stream_id) == sizeof(size_t), "nghttp2_frame_hd is laid out as in nghttp2.h");
 _Static_assert(offsetof(frame_header, flags) == sizeof(size_t) + 5, "nghttp2_frame_hd is laid out as in nghttp2.h");
 
-enum { data_frame = 0, headers_frame = 1, end_stream = 1, invalid_argument = -501 };
+enum { data_frame = 0, headers_frame = 1, ping_frame = 6, end_stream = 1, acknowledged = 1, invalid_argument = -501 };
 
 typedef int (*frame_callback)(nghttp2_session *session, const frame_header *frame, void *user);
 typedef void (*set_frame_callback)(nghttp2_session_callbacks *callbacks, frame_callback callback);
 typedef int32_t (*submit_request)(nghttp2_session *session, const void *priority, const void *fields, size_t count,
                                   const void *body, void *user);
 typedef void *(*get_user)(nghttp2_session *session, int32_t stream);
+typedef int (*submit_ping)(nghttp2_session *session, uint8_t flags, const uint8_t *data);
 
 void nghttp2_session_callbacks_set_on_frame_recv_callback(nghttp2_session_callbacks *callbacks,
                                                           frame_callback callback);
@@ -63,6 +64,7 @@ typedef struct {
     /// NULL in older versions, whose callers do not use it.
     submit_request submit2;
     get_user user;
+    submit_ping ping;
 } functions;
 
 static functions in(void *library) {
@@ -71,6 +73,7 @@ static functions in(void *library) {
         .submit = (submit_request)dlsym(library, "nghttp2_submit_request"),
         .submit2 = (submit_request)dlsym(library, "nghttp2_submit_request2"),
         .user = (get_user)dlsym(library, "nghttp2_session_get_stream_user_data"),
+        .ping = (submit_ping)dlsym(library, "nghttp2_submit_ping"),
     };
 }
 
@@ -97,6 +100,7 @@ static _Thread_local struct {
     curlew_stream_callbacks calls;
     void *context;
     get_user user;
+    submit_ping ping;
     /// libcurl's callbacks: one for servers, and since 8.1 a second one for proxies.
     frame_callback originals[2];
 } watcher;
@@ -106,7 +110,11 @@ void curlew_watch_streams(const curlew_stream_callbacks *calls, void *context) {
     watcher.context = context;
 }
 
+bool curlew_ping(void *session) { return watcher.ping && watcher.ping(session, 0, NULL) == 0; }
+
 static void look_at(nghttp2_session *session, const frame_header *frame) {
+    if (frame->type == ping_frame && frame->flags & acknowledged && watcher.calls.answered)
+        watcher.calls.answered(watcher.context, session);
     bool is_last = frame->type <= headers_frame && frame->flags & end_stream;
     if (!watcher.calls.received || (!is_last && frame->type != headers_frame)) return;
     void *user = watcher.user(session, frame->stream_id);
@@ -142,6 +150,7 @@ void nghttp2_session_callbacks_set_on_frame_recv_callback(nghttp2_session_callba
     // An HTTP/2 session stays on one thread, because Curlew uses each multi handle on one thread.
     bool is_watched = callback && watcher.calls.received && nghttp2.user && is_in_libcurl(caller);
     watcher.user = is_watched ? nghttp2.user : watcher.user;
+    watcher.ping = is_watched ? nghttp2.ping : watcher.ping;
     for (int slot = 0; is_watched && slot < 2; slot++) {
         if (watcher.originals[slot] && watcher.originals[slot] != callback) continue;
         watcher.originals[slot] = callback;
@@ -154,7 +163,7 @@ void nghttp2_session_callbacks_set_on_frame_recv_callback(nghttp2_session_callba
 static int32_t submit_to(submit_request submit, nghttp2_session *session, const void *priority, const void *fields,
                          size_t count, const void *body, void *user) {
     if (!submit) return invalid_argument;
-    if (watcher.calls.submitted && user) watcher.calls.submitted(watcher.context, user);
+    if (watcher.calls.submitted && user) watcher.calls.submitted(watcher.context, session, user);
     return submit(session, priority, fields, count, body, user);
 }
 

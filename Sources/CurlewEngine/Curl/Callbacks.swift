@@ -87,12 +87,23 @@ private func socketOpened(
 ) -> curl_socket_t {
     // A handle without a transfer must not open a connection; it only joins an open one.
     guard let address, let handle = handle(context), handle.flushing == nil else { return -1 }
+    handle.proxyJudge = nil
     let origin = handle.transfer?.loopState.origin
     if let origin { handle.transport.closeExcessIdle(for: origin, in: handle.domain) }
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     if descriptor >= 0 {
-        handle.prepare(descriptor, for: address, to: origin)
+        do throws(SocketRules.Refusal) {
+            try handle.prepare(descriptor, for: address, to: origin)
+            handle.transfer?.loopState.socketFailure = nil
+        } catch {
+            close(descriptor)
+            // An attempt to another address tells more than this refusal.
+            if handle.opened.isEmpty {
+                handle.transfer?.loopState.socketFailure = LoopState.SocketFailure(.socketRefused(error))
+            }
+            return -1
+        }
         if handle.opened.isEmpty, let name = handle.transfer?.loopState.name, name.addresses.count > 1 {
             handle.transport.connecting.append(handle)
         }
@@ -125,7 +136,10 @@ private func requestIsNext(
         handle.joined(over: Origin.descriptorKey(port: Int(localPort), isIPv6: isIPv6))
         return CURL_PREREQFUNC_ABORT
     }
-    if transfer.plan.isSecure, ConnectionJudge.ofConnection(under: handle)?.acceptRequest(on: handle) != true {
+    // Without a TLS connection to the server, the judge is that of an https proxy.
+    if transfer.plan.isSecure || handle.secureProxy != nil,
+        ConnectionJudge.ofConnection(under: handle)?.acceptRequest(on: handle) != true
+    {
         transfer.loopState.abort = .notEvaluated
         return CURL_PREREQFUNC_ABORT
     }
@@ -146,20 +160,30 @@ private func requestIsNext(
         if sockets.version(of: connection) != .http1 { transport.streams.expect(handle) }
         if !isReused || transfer.loopState.opensConnection { transport.recordConnection(transfer, to: origin) }
     }
+    if transfer.plan.connectsOnly {
+        transfer.loopState.abort = .connectedOnly
+        if let connection = transfer.loopState.connection {
+            sockets.undoRequest(connection)
+            // The settings of an HTTP/2 server must not count as an unsolicited response.
+            if transfer.loopState.origin?.isShared == true { sockets.learn(connection, .http2) }
+        }
+        handle.stopBeforeSending()
+        return CURL_PREREQFUNC_OK
+    }
     if transport.stopAfterConnecting(transfer, over: transfer.loopState.connection) { return CURL_PREREQFUNC_ABORT }
     if transfer.loopState.sends > 1 {
         guard prepareRepeat(handle, transfer, wasRefused: wasShared && wasGood) else { return CURL_PREREQFUNC_ABORT }
         transfer.sendRestartEvent()
     }
     if transport.needsMessages(for: transfer) { handle.recordMessages() } else { handle.stopRecording() }
-    transfer.sendConnectionEvent(remote: text(of: remote, remotePort), isReused: isReused, handle)
+    let socketName = transfer.plan.target.route?.socketName
+    transfer.sendConnectionEvent(remote: socketName ?? text(of: remote, remotePort), isReused: isReused, handle)
     return CURL_PREREQFUNC_OK
 }
 
 private func text(of address: UnsafeMutablePointer<CChar>?, _ port: CInt) -> String {
     guard let address else { return "" }
-    let text = String(cString: address)
-    return text.utf8.contains(UInt8(ascii: ":")) ? "[\(text)]:\(port)" : "\(text):\(port)"
+    return authority(String(cString: address), port)
 }
 
 /// Whether libcurl may send the request once more; if not, this sets the reason in `abort`.
@@ -194,12 +218,8 @@ private func tlsContextMade(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ owner: UnsafeMutableRawPointer?
 ) -> CURLcode {
     guard let context, let handle = handle(owner), let transfer = handle.transfer else { return CURLE_SSL_CERTPROBLEM }
-    let tls = handle.transport.limits.tls
-    let judge = ConnectionJudge(
-        domain: transfer.plan.trust, host: transfer.plan.host, port: transfer.plan.port, keyLog: tls.keyLog,
-        sessionsEnd: handle.sessionsEnd, clock: handle.transport.loop.clock)
-    handle.judge = judge
-    return judge.install(in: context, tls) ? CURLE_OK : CURLE_SSL_CACERT_BADFILE
+    let judge = handle.makeJudge(for: transfer)
+    return judge.install(in: context, handle.transport.limits.tls) ? CURLE_OK : CURLE_SSL_CACERT_BADFILE
 }
 
 private func socketChanged(

@@ -92,6 +92,7 @@ final class CurlDomain {
     func recycle(_ handle: EasyHandle) {
         handle.transfer = nil
         handle.judge = nil
+        handle.proxyJudge = nil
         handle.head.clear()
         handle.forgetAddresses()
         // libcurl 7.88 counts the retries of a handle over its whole life, and fails the retry after the fifth.

@@ -7,6 +7,8 @@ internal import CurlewShims
 package enum CurlFault: Hashable, Sendable {
     case unsupportedProtocol, malformedURL
     case cannotResolveProxy, cannotResolveHost, cannotConnect
+    /// A SOCKS proxy refused to connect, or did not speak SOCKS.
+    case socksFailed
     case malformedResponse, badContentCoding
     /// libcurl rejected an argument. While a head arrives, the argument is a field line of the response.
     case badArgument
@@ -142,6 +144,7 @@ package enum CurlFault: Hashable, Sendable {
             case 61: .badContentCoding
             case 65: .cannotRewind
             case 92: .streamReset
+            case 97: .socksFailed
             case 100: .tooLarge
             default: .other
             }

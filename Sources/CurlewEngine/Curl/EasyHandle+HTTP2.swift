@@ -9,10 +9,13 @@ extension EasyHandle {
     ///
     /// The handle has just been removed from its own transfer. It joins the idle connection and aborts before it sends
     /// a request.
-    /// - Parameter port: The connection's local port, as the socket table stores it.
+    /// - Parameters:
+    ///   - port: The connection's local port, as the socket table stores it.
     /// - Returns: False if libcurl has closed the connection or chosen another one.
-    func flush(over port: Int) -> Bool {
+    ///   - url: A URL of the connection's server, for a handle that was not just used with one.
+    func flush(over port: Int, to url: ParsedURL? = nil) -> Bool {
         transfer = nil
+        if let url { selectConnections(to: url) }
         if isFresh {
             isFresh = false
             _ = curlew_set_long(curl, CURLOPT_FRESH_CONNECT, 0)

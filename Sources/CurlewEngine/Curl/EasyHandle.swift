@@ -43,6 +43,8 @@ final class EasyHandle {
     @exclusivity(unchecked)
     #endif
     var judge: ConnectionJudge?
+    /// The judge of an https proxy; nil before the handshake with it.
+    var proxyJudge: ConnectionJudge?
     /// The HTTP/2 stream of the request, identified by the pointer that libcurl gave to nghttp2.
     var stream: UnsafeMutableRawPointer?
     /// Sockets opened for the transfer since it last began to send.
@@ -53,9 +55,9 @@ final class EasyHandle {
     /// The head that is being received.
     let head = HeadBuffer()
     /// The number of open sockets when `keepConnecting()` last made libcurl check them.
-    private var checkedSockets = 0
+    var checkedSockets = 0
     /// The order in which the transfer attempts addresses; nil for the order of the look-up.
-    private var order: AddressOrder?
+    var order: AddressOrder?
     /// Whether libcurl retried a request because its connection had died.
     var hasRetried = false
 
@@ -73,6 +75,7 @@ final class EasyHandle {
     var isFresh = false
     private var isExclusive = false
     private var sendsAfterError = false
+    private var connectsOnly = false
     private var usedVersion = EngineConfiguration.Version.automatic
     /// The local port of the connection that the handle joins only to flush pending frames, and whether it has done so.
     var flushing: (port: Int, isDone: Bool)?
@@ -118,6 +121,7 @@ final class EasyHandle {
         // Without a value, libcurl reads `no_proxy` of the environment for each request, although no proxy is set.
         _ = curlew_set_string(curl, CURLOPT_NOPROXY, "")
         _ = curlew_set_long(curl, CURLOPT_NOPROGRESS, 1)
+        _ = curlew_set_long(curl, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, Int(configuration.attemptDelay / 1_000_000))
         _ = curlew_set_long(curl, CURLOPT_FOLLOWLOCATION, 0)
         _ = curlew_set_long(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         usedVersion = configuration.version
@@ -129,6 +133,7 @@ final class EasyHandle {
         _ = curlew_set_string(curl, CURLOPT_CAINFO, nil)
         _ = curlew_set_string(curl, CURLOPT_CAPATH, nil)
         configuration.tls.apply(to: curl)
+        domain.trust.route?.apply(to: curl, configuration.tls)
         // The session's own limit expires first: libcurl checks this one only when it needs a connection, in whole
         // seconds.
         let idle = min(configuration.idleLifetime / 1_000_000_000, 1 << 30) + 2
@@ -167,7 +172,7 @@ final class EasyHandle {
             self.lines = lines
         }
         set(applyConnection(transfer, on: transport))
-        set(applyAddresses(transfer.loopState.name, url.origin, now))
+        if !url.origin.lookUps.isEmpty { set(applyAddresses(transfer, url.origin, now)) }
         // The look-up has used a part of the connect timeout.
         let since = transfer.loopState.connectingSince
         let spent = since < now ? now - since : 0
@@ -198,6 +203,23 @@ final class EasyHandle {
         }
         detail.pointee = 0
         return isFine
+    }
+
+    /// Makes the handle join an open connection to the server of a URL, and leave it open.
+    func selectConnections(to url: ParsedURL) {
+        if self.url !== url {
+            _ = curlew_set_pointer(curl, CURLOPT_CURLU, UnsafeRawPointer(url.handle))
+            self.url = url
+        }
+        if isExclusive {
+            isExclusive = false
+            _ = curlew_set_long(curl, CURLOPT_FORBID_REUSE, 0)
+        }
+        let version = transport.limits.version
+        if usedVersion != version {
+            usedVersion = version
+            _ = curlew_set_long(curl, CURLOPT_HTTP_VERSION, version.option)
+        }
     }
 
     /// The time at which the TLS sessions of the handle expire.
@@ -251,60 +273,21 @@ final class EasyHandle {
         return code
     }
 
-    /// Gives libcurl the addresses of the host; libcurl adds them to its cache.
-    private func applyAddresses(_ name: ResolvedName?, _ origin: Origin, _ now: UInt64) -> CURLcode {
-        guard let name, domain.recordGivenAddresses(name, origin, now: now) else { return CURLE_OK }
-        let entry = "+\(origin.host):\(origin.port):\(name.addresses.joined(separator: ","))"
-        let list = curl_slist_append(nil, entry)
+    /// Gives libcurl the addresses of the hosts; libcurl adds them to its cache.
+    private func applyAddresses(_ transfer: EngineTransfer, _ origin: Origin, _ now: UInt64) -> CURLcode {
+        guard let name = transfer.loopState.name, domain.recordGivenAddresses(name, origin, now: now) else {
+            return CURLE_OK
+        }
+        var list: UnsafeMutablePointer<curl_slist>?
+        for host in origin.lookUps {
+            guard let found = host == origin.peer ? name : name.server else { continue }
+            let entry = "+\(host.host):\(host.port):\(found.addresses.joined(separator: ","))"
+            list = curl_slist_append(list, entry)
+        }
         let code = curlew_set_pointer(curl, CURLOPT_RESOLVE, list)
         curl_slist_free_all(addresses)
         addresses = list
         return list == nil ? CURLE_OUT_OF_MEMORY : code
-    }
-
-    /// Sets the options of a new socket before it connects, and replaces the address according to the address order.
-    func prepare(_ descriptor: CInt, for address: UnsafeMutablePointer<curl_sockaddr>, to origin: Origin?) {
-        let configuration = transport.limits
-        var options = configuration.tcp
-        curlew_tcp_set(descriptor, &options)
-        guard configuration.addressOrder != .asResolved, let origin, let name = transfer?.loopState.name else { return }
-        if opened.isEmpty {
-            order = AddressOrder(name.addresses, configuration.addressOrder, turn: origin.turn)
-            origin.turn += 1
-        }
-        order?.apply(to: address)
-    }
-
-    /// Removes sockets from the table that were opened and never became a connection.
-    func forgetOpened(in sockets: SocketTable) {
-        if opened.isEmpty { return }
-        sockets.forgetUnconnected(opened)
-        opened = []
-    }
-
-    /// Makes libcurl continue after a connection attempt failed.
-    ///
-    /// libcurl 7.88 selects the next address of the same family without connecting to it, and no event calls libcurl
-    /// for seconds.
-    ///
-    /// - Returns: False once no more sockets have to be checked.
-    func keepConnecting() -> Bool {
-        guard let transfer, !opened.isEmpty else {
-            checkedSockets = 0
-            return false
-        }
-        guard checkedSockets != opened.count, !opened.contains(where: { transport.sockets.wants($0.descriptor) })
-        else {
-            return true
-        }
-        checkedSockets = opened.count
-        // Toggling the pause state makes libcurl check the handle.
-        let pauses =
-            (transfer.loopState.isReceivingPaused ? CURLPAUSE_RECV : 0)
-            | (transfer.loopState.isSendingPaused ? CURLPAUSE_SEND : 0)
-        curl_easy_pause(curl, pauses ^ CURLPAUSE_SEND)
-        curl_easy_pause(curl, pauses)
-        return true
     }
 
     /// Makes libcurl keep sending the body after an error response; call this inside the callback that delivers the
@@ -312,6 +295,24 @@ final class EasyHandle {
     func keepSending() {
         sendsAfterError = true
         _ = curlew_set_long(curl, CURLOPT_KEEP_SENDING_ON_ERROR, 1)
+    }
+
+    /// Makes libcurl end the transfer with success before it sends a request, and keep the connection for others; call
+    /// this inside the callback before the request.
+    ///
+    /// libcurl reserves a connection for its handle only if the option is set before the connection is made. A failure
+    /// of the callback would close the connection.
+    func stopBeforeSending() {
+        connectsOnly = true
+        _ = curlew_set_long(curl, CURLOPT_CONNECT_ONLY, 1)
+    }
+
+    /// Prevents libcurl from closing the connection of `stopBeforeSending()`; call this before the handle leaves its
+    /// multi handle.
+    func keepConnection() {
+        guard connectsOnly else { return }
+        connectsOnly = false
+        _ = curlew_set_long(curl, CURLOPT_CONNECT_ONLY, 0)
     }
 
     /// Clears addresses that libcurl may not have read: a later transfer would add them to its cache as if they were

@@ -7,10 +7,14 @@ internal import CurlewShims
 final class ResolvedName {
     let addresses: [String]
     let until: UInt64
+    /// The addresses of the server behind a proxy that accepts only addresses; `addresses` are then those of the proxy,
+    /// if it needs a look-up.
+    let server: ResolvedName?
 
-    init(_ addresses: [String], until: UInt64) {
+    init(_ addresses: [String], until: UInt64, server: ResolvedName? = nil) {
         self.addresses = addresses
         self.until = until
+        self.server = server
     }
 }
 
@@ -18,6 +22,11 @@ final class ResolvedName {
 struct NameCache {
     /// Nanoseconds that addresses are used; libcurl's own cache keeps them twice as long.
     static let lifetime: UInt64 = 60_000_000_000
+
+    /// The limits of the lifetime that a resolver states: a session does not look up a name for each request, and
+    /// notices a change within a day.
+    static let shortest: UInt64 = 1_000_000_000
+    static let longest: UInt64 = 86_400_000_000_000
 
     /// A running look-up, and the transfers that wait for it.
     struct Search {
@@ -65,7 +74,8 @@ struct NameCache {
         case .success(let addresses):
             if names.count >= NameCache.size { names = names.filter { $0.value.until > now } }
             if names.count >= NameCache.size { names.removeAll() }
-            names[name] = ResolvedName(addresses, until: now &+ NameCache.lifetime)
+            let lifetime = addresses.lifetime.map { min(max($0, NameCache.shortest), NameCache.longest) }
+            names[name] = ResolvedName(addresses.texts, until: now &+ (lifetime ?? NameCache.lifetime))
             failures[name] = nil
         case .failure(.unknown(let text)):
             if failures.count >= NameCache.size { failures.removeAll() }

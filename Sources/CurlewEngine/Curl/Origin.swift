@@ -1,15 +1,25 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A server as libcurl pools connections: scheme, host and port.
+/// A server as libcurl pools connections: scheme, host, port and route.
 ///
-/// An origin has the queue of the transfers that wait for a slot.
+/// If an HTTP proxy forwards requests, the proxy is the server for all of them. An origin has the queue of the
+/// transfers that wait for a slot.
 final class Origin {
+    /// A host whose addresses new connections need, and its port.
+    struct Peer: Hashable {
+        let host: String
+        let port: UInt16
+    }
+
     let host: String
     let port: UInt16
     let isSecure: Bool
-    /// Whether new connections need a look-up first.
-    let needsLookUp: Bool
+    let route: Route?
+    /// The host to which connections are opened: the proxy, or the server itself.
+    let peer: Peer
+    /// The hosts that have to be looked up before a connection is opened; `peer` is the first one if it is among them.
+    let lookUps: [Peer]
     /// Transfers that hold a slot, and those of them that use their connection exclusively.
     var active = 0
     var exclusive = 0
@@ -57,6 +67,9 @@ final class Origin {
     /// Returns the key of a connection in `descriptors`: the local port and the address family.
     static func descriptorKey(port: Int, isIPv6: Bool) -> Int { port | (isIPv6 ? 1 << 16 : 0) }
 
+    /// Returns the key of a connection over a Unix socket, which has no port.
+    static func descriptorKey(ofUnixSocket descriptor: CInt) -> Int { Int(descriptor) | 1 << 17 }
+
     func count(_ change: Int, in domain: UInt32) {
         while idleCounts.count <= Int(domain) { idleCounts.append(0) }
         idleCounts[Int(domain)] += change
@@ -79,12 +92,24 @@ final class Origin {
         case waits
     }
 
-    init(host: String, port: UInt16, isSecure: Bool, streamsPerConnection: Int = 100) {
+    init(host: String, port: UInt16, isSecure: Bool, route: Route? = nil, streamsPerConnection: Int = 100) {
         self.host = host
         self.port = port
         self.isSecure = isSecure
+        self.route = route
         self.streamsPerConnection = min(max(1, streamsPerConnection), 1 << 20)
-        needsLookUp = NameCache.needsLookUp(host)
+        let server = Peer(host: host, port: port)
+        var hosts = [server]
+        if let route {
+            switch route.hop {
+            case .server: break
+            case .socket: hosts = []
+            case .proxy(let proxy):
+                hosts = [Peer(host: proxy.host, port: proxy.port)] + (proxy.needsServerAddress ? [server] : [])
+            }
+        }
+        peer = hosts.first ?? server
+        lookUps = hosts.filter { NameCache.needsLookUp($0.host) }
     }
 
     /// The number of connections that the transfers with a slot need.

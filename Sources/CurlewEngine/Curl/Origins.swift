@@ -20,7 +20,7 @@ final class ParsedURL {
 
 /// The origins in use; each one stays at least as long as a parsed URL or a socket refers to it.
 struct Origins {
-    /// All origins, sorted by port, scheme and host.
+    /// All origins, sorted by port, scheme, route and host.
     ///
     /// A dictionary would make the first request of a program slower, as described for `DescriptorMap`.
     ///
@@ -29,6 +29,9 @@ struct Origins {
     /// The number of origins at which unused ones are removed.
     private var most = 1024
     private let streamsPerConnection: Int
+
+    /// All origins that are kept, in their order.
+    var all: [Origin] { known }
 
     init(streamsPerConnection: Int = 100) { self.streamsPerConnection = streamsPerConnection }
 
@@ -39,35 +42,57 @@ struct Origins {
         return target.parsed
     }
 
+    /// The properties by which libcurl distinguishes servers.
+    private struct Key: Comparable {
+        let port: UInt16
+        let isSecure: Bool
+        /// The number of the route; 0 for the direct one.
+        let route: UInt64
+        let host: String
+
+        init(_ target: PlannedURL) {
+            route = target.route?.number ?? 0
+            isSecure = target.isSecure
+            if let route = target.route, route.forwards(isSecure: isSecure), let proxy = route.proxy {
+                (host, port) = (proxy.host, proxy.port)
+            } else {
+                (host, port) = (target.host, target.port)
+            }
+        }
+
+        init(_ origin: Origin) {
+            (port, isSecure, host) = (origin.port, origin.isSecure, origin.host)
+            route = origin.route?.number ?? 0
+        }
+
+        static func < (one: Key, other: Key) -> Bool {
+            if one.port != other.port { return one.port < other.port }
+            if one.isSecure != other.isSecure { return other.isSecure }
+            if one.route != other.route { return one.route < other.route }
+            return one.host < other.host
+        }
+    }
+
     private mutating func origin(of target: PlannedURL) -> Origin {
-        let index = index(of: target)
-        if index < known.count, Origins.isSame(known[index], target) { return known[index] }
+        let key = Key(target)
+        let index = index(of: key)
+        if index < known.count, Key(known[index]) == key { return known[index] }
         if known.count >= most { removeUnused() }
         let made = Origin(
-            host: target.host, port: target.port, isSecure: target.isSecure,
+            host: key.host, port: key.port, isSecure: key.isSecure, route: target.route,
             streamsPerConnection: streamsPerConnection)
-        known.insert(made, at: self.index(of: target))
+        known.insert(made, at: self.index(of: key))
         return made
     }
 
-    /// Returns the index of the origin of a URL, or the index at which to insert it.
-    private func index(of target: PlannedURL) -> Int {
+    /// Returns the index of the origin with a key, or the index at which to insert it.
+    private func index(of key: Key) -> Int {
         var (low, high) = (0, known.count)
         while low < high {
             let middle = (low + high) / 2
-            if Origins.isBefore(known[middle], target) { low = middle + 1 } else { high = middle }
+            if Key(known[middle]) < key { low = middle + 1 } else { high = middle }
         }
         return low
-    }
-
-    private static func isBefore(_ origin: Origin, _ target: PlannedURL) -> Bool {
-        if origin.port != target.port { return origin.port < target.port }
-        if origin.isSecure != target.isSecure { return target.isSecure }
-        return origin.host < target.host
-    }
-
-    private static func isSame(_ origin: Origin, _ target: PlannedURL) -> Bool {
-        origin.port == target.port && origin.isSecure == target.isSecure && origin.host == target.host
     }
 
     private mutating func removeUnused() {

@@ -23,10 +23,20 @@ extension SocketTable {
         /// The number of transfers with a request on the connection; libcurl does not watch the socket of a paused
         /// transfer.
         var users = 0
+        /// The number of requests that were sent over the connection.
+        var requests = 0
         /// Whether two transfers used the connection at the same time.
         var hadSeveralUsers = false
         /// Whether a request on the connection failed without being cancelled.
         var hasFailed = false
+        /// The nghttp2 session of the connection and a URL of its server, if silence is checked.
+        var session: UnsafeMutableRawPointer?
+        var url: ParsedURL?
+        /// The time at which bytes were last received or a request was sent, and at which an unanswered PING was sent.
+        var heardAt: UInt64 = 0
+        var pingedAt: UInt64 = 0
+        /// The number of sent bytes in the kernel's buffer when the PING was sent.
+        var unsentAtPing = 0
         /// The position in the order in which transfers left connections; larger is later.
         var leftAt: UInt64 = 0
         /// The times at which the socket was opened and at which a transfer last left it, on the monotonic clock.

@@ -29,7 +29,7 @@ final class SocketTable {
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    private var entries: [Entry] = []
+    var entries: [Entry] = []
     /// One end of a socket pair whose other end is closed; it replaces the descriptor of a connection that is closed at
     /// once.
     private var dead: CInt = -1
@@ -48,12 +48,18 @@ final class SocketTable {
     private(set) var expireAt = Monotonic.never
     private let idleLifetime: UInt64
     private let lifetime: UInt64
+    private let mostRequests: Int
 
     /// - Parameters:
     ///   - idleLifetime: Nanoseconds that a connection stays open without use.
     ///   - lifetime: Nanoseconds after which a connection is closed as soon as it is idle.
-    init(epoll: CInt, idleLifetime: UInt64 = Monotonic.never, lifetime: UInt64 = Monotonic.never) {
+    ///   - mostRequests: The number of requests after which a connection is closed as soon as it is idle.
+    init(
+        epoll: CInt, idleLifetime: UInt64 = Monotonic.never, lifetime: UInt64 = Monotonic.never,
+        mostRequests: Int = .max
+    ) {
         self.epoll = epoll
+        self.mostRequests = mostRequests
         self.idleLifetime = idleLifetime
         self.lifetime = lifetime
     }
@@ -190,11 +196,13 @@ final class SocketTable {
     /// the origin, or one that was opened for the transfer.
     func join(_ origin: Origin, port: Int, isIPv6: Bool, opened: [Connection] = []) -> Connection {
         let key = Origin.descriptorKey(port: port, isIPv6: isIPv6)
-        guard let descriptor = origin.descriptors[key] ?? find(key, for: origin, among: opened) else {
+        let known = origin.route?.isSocket == true ? takeUnixSocket(opened, of: origin) : origin.descriptors[key]
+        guard let descriptor = known ?? find(key, for: origin, among: opened) else {
             origin.unidentifiedUsers += 1
             return .unknown
         }
         entries[Int(descriptor)].users += 1
+        entries[Int(descriptor)].requests += 1
         if entries[Int(descriptor)].users > 1 { entries[Int(descriptor)].hadSeveralUsers = true }
         return Connection(descriptor: descriptor, serial: entries[Int(descriptor)].serial)
     }
@@ -209,6 +217,16 @@ final class SocketTable {
         case .unknown: return entries[index].origin?.isShared == true ? entries[index].port : nil
         case .http1: return nil
         }
+    }
+
+    /// Returns the Unix socket that was opened for a transfer: a transfer over a Unix socket never uses an open
+    /// connection, because only a port identifies one.
+    private func takeUnixSocket(_ opened: [Connection], of origin: Origin) -> CInt? {
+        guard let connection = opened.last, let index = index(of: connection) else { return nil }
+        let key = Origin.descriptorKey(ofUnixSocket: connection.descriptor)
+        entries[index].port = key
+        origin.descriptors[key] = connection.descriptor
+        return connection.descriptor
     }
 
     private func find(_ key: Int, for origin: Origin, among opened: [Connection]) -> CInt? {
@@ -281,7 +299,7 @@ final class SocketTable {
         return !isClean && curlew_peer_has_ended(connection.descriptor)
     }
 
-    private func index(of connection: Connection) -> Int? {
+    func index(of connection: Connection) -> Int? {
         let index = Int(connection.descriptor)
         guard entries.indices.contains(index), entries[index].serial == connection.serial else { return nil }
         return index
@@ -307,14 +325,13 @@ final class SocketTable {
         guard index < entries.count, entries[index].registered != 0 else { return }
         let hasEnded = mask & (curlew_peer_closed | curlew_hung_up | curlew_failed) != 0
         guard isIdle(index) else { return unregister(descriptor) }
-        let isUnsolicited = mask & curlew_readable != 0 && entries[index].version != .http2
-        if hasEnded || isUnsolicited { return closeNow(descriptor) }
-        register(
-            descriptor, entries[index].version == .http2 ? curlew_peer_closed : curlew_readable | curlew_peer_closed)
+        let mayBeReadable = entries[index].version == .http2 || mayHaveTickets(index)
+        if hasEnded || mask & curlew_readable != 0 && !mayBeReadable { return closeNow(descriptor) }
+        register(descriptor, mayBeReadable ? curlew_peer_closed : curlew_readable | curlew_peer_closed)
     }
 
     /// Whether a socket is an idle connection in libcurl's pool; a socket enters the pool only after a request used it.
-    private func isIdle(_ index: Int) -> Bool {
+    func isIdle(_ index: Int) -> Bool {
         let entry = entries[index]
         guard entry.isCounted, entry.port >= 0, entry.wanted == 0, entry.users == 0 else { return false }
         return entry.origin?.unidentifiedUsers == 0
@@ -328,6 +345,7 @@ final class SocketTable {
     /// Returns the time at which an idle connection expires.
     private func expiry(_ index: Int) -> UInt64 {
         let (idle, isNever) = entries[index].idleSince.addingReportingOverflow(idleLifetime)
+        if entries[index].requests >= mostRequests { return 0 }
         let (old, isAgeless) = entries[index].openedAt.addingReportingOverflow(lifetime)
         return min(isNever ? Monotonic.never : idle, isAgeless ? Monotonic.never : old)
     }
@@ -352,7 +370,7 @@ final class SocketTable {
             guard entry.version != .http2, isIdle(Int(descriptor)) else { continue }
             if now &- min(now, entry.idleSince) >= limit {
                 closeNow(descriptor)
-            } else {
+            } else if !mayHaveTickets(Int(descriptor)) {
                 questions.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
             }
         }
@@ -368,7 +386,7 @@ final class SocketTable {
     }
 
     /// Closes a connection at once, and gives libcurl a descriptor that reads as closed.
-    private func closeNow(_ descriptor: CInt) {
+    func closeNow(_ descriptor: CInt) {
         if entries[Int(descriptor)].registered != 0 { unregister(descriptor) }
         if dead < 0 { dead = curlew_dead_socket() }
         guard dead >= 0, curlew_replace(descriptor, dead) else {

@@ -10,6 +10,8 @@ internal import CurlewShims
 /// (`requestIsNext`), since the stream begins in the same call.
 final class StreamEnds {
     private var handles: [UnsafeMutableRawPointer: EasyHandle] = [:]
+    /// Called with the nghttp2 session of a connection whose peer has answered a PING.
+    var didAnswer: ((UnsafeMutableRawPointer) -> Void)?
     /// The handle whose request is sent next.
     private var sender: EasyHandle?
 
@@ -35,9 +37,10 @@ final class StreamEnds {
         if handles[stream] === handle { handles[stream] = nil }
     }
 
-    fileprivate func begin(_ stream: UnsafeMutableRawPointer) {
+    fileprivate func begin(_ stream: UnsafeMutableRawPointer, of session: UnsafeMutableRawPointer?) {
         guard let handle = sender else { return }
         sender = nil
+        if let session { handle.transport.recordSession(session, of: handle) }
         handle.stream = stream
         handles[stream] = handle
     }
@@ -49,8 +52,11 @@ final class StreamEnds {
 
 /// The functions called before libcurl's own nghttp2 callbacks, on the loop thread like all code of libcurl.
 private let streamCalls = curlew_stream_callbacks(
-    submitted: { context, stream in
-        if let stream { ends(context)?.begin(stream) }
+    submitted: { context, session, stream in
+        if let stream { ends(context)?.begin(stream, of: session) }
+    },
+    answered: { context, session in
+        if let session { ends(context)?.didAnswer?(session) }
     },
     received: { context, stream, isEnd in
         if let stream { ends(context)?.note(stream, isEnd: isEnd) }

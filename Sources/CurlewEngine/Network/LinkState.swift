@@ -74,9 +74,11 @@ package struct LinkState: Sendable, Hashable {
     }
 
     private static func kind(of name: String, _ flags: CInt) -> Kind {
-        if flags & CInt(IFF_LOOPBACK) != 0 { return .loopback }
-        return kind(of: name, system: "/sys/class/net")
+        flags & CInt(IFF_LOOPBACK) != 0 ? .loopback : kind(of: name)
     }
+
+    /// Returns the kind of an interface of this machine.
+    static func kind(of name: String) -> Kind { kind(of: name, system: "/sys/class/net") }
 
     /// Returns the kind of an interface, according to the kernel's device files under `system`.
     static func kind(of name: String, system: String) -> Kind {

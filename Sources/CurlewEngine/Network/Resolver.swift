@@ -18,7 +18,24 @@ package final class Resolver: Sendable {
         case noThread(errno: CInt)
     }
 
-    package typealias Outcome = Result<[String], Failure>
+    /// The addresses of a name in the order in which to try them, and how long they may be used.
+    package struct Addresses: Sendable, Equatable, ExpressibleByArrayLiteral {
+        package var texts: [String]
+        /// Nanoseconds; nil for the default.
+        package var lifetime: UInt64?
+
+        package init(_ texts: [String], lifetime: UInt64? = nil) {
+            self.texts = texts
+            self.lifetime = lifetime
+        }
+
+        package init(arrayLiteral elements: String...) { self.init(elements) }
+    }
+
+    package typealias Outcome = Result<Addresses, Failure>
+
+    /// Looks up a name by code of the user.
+    package typealias LookUp = @Sendable (String) async -> Outcome
 
     /// The identifier of a request, for ``withdraw(_:_:)``.
     package struct RequestID: Sendable, Hashable {
@@ -28,6 +45,8 @@ package final class Resolver: Sendable {
     private struct State {
         var queue: LookUpQueue
         var callbacks: [UInt64: @Sendable (Outcome) -> Void] = [:]
+        /// The running look-ups of `userLookUp`.
+        var tasks: [UInt64: Task<Void, Never>] = [:]
         var lastNumber: UInt64 = 0
         var generation = curlew_fork_generation()
     }
@@ -38,6 +57,8 @@ package final class Resolver: Sendable {
     private let limits: LookUpQueue.Limits
     private let start: @Sendable (@escaping @Sendable () -> Void) -> CInt
     private let lookUp: @Sendable (String) -> Outcome
+    /// Replaces the threads and their queue; nil for a resolver that uses them.
+    private let userLookUp: LookUp?
     private let known: [String: [String]]
     /// The resolver for names without given addresses; nil when this resolver looks them up itself.
     private let fallback: Resolver?
@@ -57,6 +78,22 @@ package final class Resolver: Sendable {
         self.limits = limits
         self.start = start
         self.lookUp = lookUp
+        userLookUp = nil
+        known = [:]
+        fallback = nil
+        state = Lock(State(queue: LookUpQueue(limits)))
+    }
+
+    /// Creates a resolver that looks up each name in a task of its own.
+    ///
+    /// The number of tasks is that of the names that transfers wait for. A withdrawn task is cancelled.
+    package static func asynchronous(_ lookUp: @escaping LookUp) -> Resolver { Resolver(userLookUp: lookUp) }
+
+    private init(userLookUp: @escaping LookUp) {
+        limits = LookUpQueue.Limits()
+        start = { _ in ENOSYS }
+        lookUp = { _ in .failure(.noThread(errno: ENOSYS)) }
+        self.userLookUp = userLookUp
         known = [:]
         fallback = nil
         state = Lock(State(queue: LookUpQueue(limits)))
@@ -66,6 +103,7 @@ package final class Resolver: Sendable {
         limits = fallback.limits
         start = fallback.start
         lookUp = fallback.lookUp
+        userLookUp = nil
         known = addresses
         self.fallback = fallback
         state = Lock(State(queue: LookUpQueue(fallback.limits)))
@@ -90,10 +128,11 @@ package final class Resolver: Sendable {
         _ name: String, for session: UInt64 = 0, callback: @escaping @Sendable (Outcome) -> Void
     ) -> RequestID {
         if let addresses = known[name.withoutTrailingDot] {
-            callback(.success(addresses))
+            callback(.success(Addresses(addresses)))
             return RequestID(number: 0)
         }
         if let fallback { return fallback.find(name, for: session, callback: callback) }
+        if let userLookUp { return begin(userLookUp, name, callback) }
         let (number, actions) = state.withLock { state in
             if state.generation != curlew_fork_generation() { state = State(queue: LookUpQueue(limits)) }
             state.lastNumber += 1
@@ -105,13 +144,41 @@ package final class Resolver: Sendable {
         return RequestID(number: number)
     }
 
+    private func begin(
+        _ lookUp: @escaping LookUp, _ name: String, _ callback: @escaping @Sendable (Outcome) -> Void
+    ) -> RequestID {
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            state.callbacks[state.lastNumber] = callback
+            return state.lastNumber
+        }
+        let task = Task { [self] in
+            let outcome = await lookUp(name)
+            let callback = state.withLock { state in
+                state.tasks[number] = nil
+                return state.callbacks.removeValue(forKey: number)
+            }
+            callback?(outcome)
+        }
+        // The task may have ended, or the request may have been withdrawn.
+        let isWanted = state.withLock { state in
+            guard state.callbacks[number] != nil else { return false }
+            state.tasks[number] = task
+            return true
+        }
+        if !isWanted { task.cancel() }
+        return RequestID(number: number)
+    }
+
     /// Withdraws a request, so that its callback is not called; a look-up without further requests does not start.
     package func withdraw(_ name: String, _ request: RequestID) {
         if let fallback { return fallback.withdraw(name, request) }
-        state.withLock { state in
+        let task = state.withLock { state in
             state.callbacks[request.number] = nil
             state.queue.withdraw(name, request.number)
+            return state.tasks.removeValue(forKey: request.number)
         }
+        task?.cancel()
     }
 
     private func perform(_ actions: [LookUpQueue.Action]) {
@@ -191,6 +258,9 @@ package final class Resolver: Sendable {
             // libcurl does not accept an IPv6 scope in a list of addresses.
             if !text.utf8.contains(UInt8(ascii: "%")) && !addresses.contains(text) { addresses.append(text) }
         }
-        return addresses.isEmpty ? .failure(.unknown("no usable address")) : .success(addresses)
+        return addresses.isEmpty ? .failure(.unknown("no usable address")) : .success(Addresses(addresses))
     }
 }
+
+/// The name of the engine's resolver in `Curlew`, where a type of sessions has the shorter one.
+package typealias EngineResolver = Resolver

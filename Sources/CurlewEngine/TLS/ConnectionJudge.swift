@@ -9,13 +9,15 @@ final class ConnectionJudge {
     private let domain: TrustDomain
     private let host: String
     private let port: UInt16
+    /// Whether the server is a proxy.
+    let isProxy: Bool
     private let keyLog: KeyLog?
     /// The time until which new TLS sessions of the connection may be stored; a resumed session expires then too.
     private let sessionsEnd: UInt64
     private let clock: LoopClock
     /// The certificates that wait for the OCSP response, which TLS 1.2 sends after the certificates.
     private var pending: [X509Certificate]?
-    private var isAccepted = false
+    private(set) var isAccepted = false
     /// The reason why the server was refused.
     private(set) var refusal: (any Error)?
     /// The last fatal alert (RFC 8446 §6.2).
@@ -28,10 +30,14 @@ final class ConnectionJudge {
     private(set) var acceptedAuthorities: [String]?
     private var certificate: X509Certificate?
 
-    init(domain: TrustDomain, host: String, port: UInt16, keyLog: KeyLog?, sessionsEnd: UInt64, clock: LoopClock) {
+    init(
+        domain: TrustDomain, host: String, port: UInt16, isProxy: Bool = false, keyLog: KeyLog?, sessionsEnd: UInt64,
+        clock: LoopClock
+    ) {
         self.domain = domain
         self.host = host
         self.port = port
+        self.isProxy = isProxy
         self.keyLog = keyLog
         self.sessionsEnd = sessionsEnd
         self.clock = clock
@@ -109,7 +115,8 @@ final class ConnectionJudge {
     }
 
     private func judge(_ served: [X509Certificate], ocspResponse: [UInt8]?) {
-        refusal = domain.judge(PeerFacts(host: host, port: port, served: served, ocspResponse: ocspResponse))
+        refusal = domain.judge(
+            PeerFacts(host: host, port: port, isProxy: isProxy, served: served, ocspResponse: ocspResponse))
         isAccepted = refusal == nil
     }
 
@@ -130,7 +137,9 @@ final class ConnectionJudge {
     fileprivate func noteFailure(isCut: Bool) { self.isCut = isCut }
 
     /// Whether new TLS sessions may be stored; a late ticket would extend an old judgement to further connections.
-    fileprivate var keepsSessions: Bool { clock.now() < sessionsEnd }
+    ///
+    /// A session with a proxy is never stored: a server with the same name and port could resume it without a judge.
+    fileprivate var keepsSessions: Bool { !isProxy && clock.now() < sessionsEnd }
 
     fileprivate func note(key line: UnsafePointer<CChar>) { keyLog?.append(String(cString: line)) }
 }

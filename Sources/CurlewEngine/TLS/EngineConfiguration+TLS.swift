@@ -27,8 +27,8 @@ extension EngineConfiguration {
 }
 
 extension EngineConfiguration.TLS {
-    /// Sets the options of a handle that libcurl has itself.
-    func apply(to curl: UnsafeMutableRawPointer) {
+    /// The oldest and the newest version, as libcurl's option.
+    var versions: Int {
         let least = minimum == .v1_3 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
         let most =
             switch maximum {
@@ -36,7 +36,12 @@ extension EngineConfiguration.TLS {
             case .v1_3: CURL_SSLVERSION_MAX_TLSv1_3
             case nil: CURL_SSLVERSION_MAX_NONE
             }
-        _ = curlew_set_long(curl, CURLOPT_SSLVERSION, Int(least) | Int(most))
+        return Int(least) | Int(most)
+    }
+
+    /// Sets the options of a handle that libcurl has itself.
+    func apply(to curl: UnsafeMutableRawPointer) {
+        _ = curlew_set_long(curl, CURLOPT_SSLVERSION, versions)
         if !negotiates { _ = curlew_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, 0) }
     }
 

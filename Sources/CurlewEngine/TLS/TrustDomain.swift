@@ -7,20 +7,25 @@ internal import CurlewSupport
 package struct PeerFacts: Sendable {
     package var host: String
     package var port: UInt16
+    /// Whether the server is a proxy on the way to the server that the request is for.
+    package var isProxy = false
     /// The certificates that the server sent, its own first.
     package var served: [X509Certificate]
     /// The OCSP response from the handshake; nil without one.
     package var ocspResponse: [UInt8]?
 
-    package init(host: String, port: UInt16, served: [X509Certificate], ocspResponse: [UInt8]? = nil) {
+    package init(
+        host: String, port: UInt16, isProxy: Bool = false, served: [X509Certificate], ocspResponse: [UInt8]? = nil
+    ) {
         self.host = host
         self.port = port
+        self.isProxy = isProxy
         self.served = served
         self.ocspResponse = ocspResponse
     }
 }
 
-/// The scope of connections, TLS sessions and handles that share one judge and one client identity.
+/// The scope of connections, TLS sessions and handles that share one judge, one client identity and one route.
 ///
 /// Connections and TLS sessions made under one domain are never used under another.
 package final class TrustDomain: @unchecked Sendable {
@@ -36,6 +41,8 @@ package final class TrustDomain: @unchecked Sendable {
     let wantsOCSPResponse: Bool
     /// The identity for servers that request a client certificate.
     let identity: X509Identity?
+    /// The route of all connections; nil for the direct one.
+    package let route: Route?
     /// The time in nanoseconds for which new connections may resume a judged TLS session: a day, or an hour if OCSP
     /// responses are checked.
     var sessionLifetime: UInt64 { (wantsOCSPResponse ? 1 : 24) * 3_600_000_000_000 }
@@ -59,15 +66,17 @@ package final class TrustDomain: @unchecked Sendable {
     /// - Parameters:
     ///   - wantsOCSPResponse: Whether the judge checks OCSP responses.
     ///   - identity: The identity for servers that request a client certificate.
+    ///   - route: The route of all connections; nil for the direct one.
     ///   - prepare: Does the work that the judge must not do on the loop, such as reading and parsing files. It returns
     ///     whether the preparation is complete; if not, later transfers call it again, at most once per second.
     ///   - judge: Called once for each full handshake.
     package init(
-        wantsOCSPResponse: Bool = false, identity: X509Identity? = nil,
+        wantsOCSPResponse: Bool = false, identity: X509Identity? = nil, route: Route? = nil,
         prepare: @escaping @Sendable () throws(EngineFailure) -> Bool, judge: @escaping Judge
     ) {
         self.wantsOCSPResponse = wantsOCSPResponse
         self.identity = identity
+        self.route = route
         prepareJudge = prepare
         self.judge = judge
     }

@@ -24,6 +24,10 @@ package struct EngineFailure: Error {
         case refusedCoding
         /// The server rejects `Expect: 100-continue`; the engine retries without it, so callers never see this reason.
         case refusedExpectation
+        /// The connection of a plan that only connects is open; the session reports success.
+        case connectedOnly
+        /// The server did not answer an HTTP/2 PING within a time in nanoseconds.
+        case pingUnanswered(after: UInt64)
         /// A new HTTP/2 connection for a refused request now waits for the settings of the server; callers never see
         /// this reason.
         case connectedFirst
@@ -43,6 +47,11 @@ package struct EngineFailure: Error {
         /// A body delimited by the end of its TLS connection ended without close_notify, so it may be truncated.
         case endNotSignalled
         case untrusted(any Error)
+        case untrustedProxy(any Error)
+        /// An HTTP proxy did not open the tunnel, with the status of its response to CONNECT.
+        case proxyRefused(status: Int)
+        /// A SOCKS proxy did not connect to the host.
+        indirect case socksRefused(SOCKSFault, host: String)
         case bodySource(any Error)
         case bodyTooShort(sent: Int64, declared: Int64)
         case bodyTooLong(declared: Int64)
@@ -53,8 +62,12 @@ package struct EngineFailure: Error {
         case notEvaluated
         /// The server rejected the client certificate, or required one: its alert (RFC 8446 §6.2), and the names of the
         /// authorities it accepts.
-        indirect case identityRefused(alert: Int32, hadIdentity: Bool, authorities: [String])
+        indirect case identityRefused(alert: Int32, hadIdentity: Bool, authorities: [String], isProxy: Bool)
+        /// The TLS handshake with an https proxy failed, with libcurl's text.
+        indirect case proxyHandshakeFailed(String)
         case noResources(errno: Int32)
+        /// The rules of the configuration forbid the connection.
+        indirect case socketRefused(SocketRules.Refusal)
         /// This machine has no free local address or port for the connection.
         case noAddress
     }
@@ -98,4 +111,9 @@ package struct EngineFailure: Error {
     }
 
     package var isCancellation: Bool { if case .cancelled = reason { true } else { false } }
+
+    /// The same failure for a proxy in place of the server.
+    package var ofProxy: EngineFailure {
+        if case .untrusted(let cause) = reason { EngineFailure(.untrustedProxy(cause), phase: phase) } else { self }
+    }
 }

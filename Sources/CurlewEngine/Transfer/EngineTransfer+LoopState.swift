@@ -219,7 +219,9 @@ extension EngineTransfer {
 
     /// Records why no socket could be opened, if a resource is exhausted.
     func noteSocketFailure(_ code: CInt) {
-        if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) { loopState.socketErrno = code }
+        if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) {
+            loopState.socketFailure = LoopState.SocketFailure(.noResources(errno: code))
+        }
     }
 
     // MARK: Pausing (on the loop, also from inside callbacks)

@@ -8,6 +8,7 @@ extension EngineTransfer {
     func metrics(by handle: EasyHandle) -> RawMetrics {
         let curl = handle.curl
         var metrics = RawMetrics()
+        metrics.remark = plan.target.remark
         metrics.queued = loopState.admittedAt &- min(startedAt, loopState.admittedAt)
         // libcurl's times start when libcurl starts the transfer, so add the time since the slot for the look-up and
         // retries.
@@ -50,6 +51,10 @@ extension EngineTransfer {
         if let address = curlew_get_string(curl, CURLINFO_LOCAL_IP) { metrics.localAddress = String(cString: address) }
         metrics.remotePort = curlew_get_long(curl, CURLINFO_PRIMARY_PORT)
         metrics.localPort = curlew_get_long(curl, CURLINFO_LOCAL_PORT)
+        if let path = plan.target.route?.socketName, !metrics.remoteAddress.isEmpty || metrics.readyToSend > 0 {
+            // libcurl reports the port of the URL, and no name for an abstract socket.
+            (metrics.remoteAddress, metrics.remotePort, metrics.localAddress) = (path, 0, "")
+        }
         if let tls = loopState.tls {
             metrics.tlsVersion = tls.version.map { String(cString: $0) }
             metrics.tlsCipher = tls.cipher.map { String(cString: $0) }

@@ -132,17 +132,31 @@ struct LoopState {
     var certificate: X509Certificate?
     /// The observers of the run; nil without an observer.
     var observerState: ObserverState?
-    var socketErrno: CInt = 0
+    /// The reason why a socket could not be used; nil if none failed.
+    var socketFailure: SocketFailure?
+
+    /// An object, because few transfers have such a failure.
+    final class SocketFailure {
+        let reason: EngineFailure.Reason
+
+        init(_ reason: EngineFailure.Reason) { self.reason = reason }
+    }
 
     init(_ plan: borrowing TransferPlan) {
         headLimit = plan.limits.headSize
         throttle = plan.limits.throttle
+        needsFreshConnection = plan.needsNewConnection
     }
 
     var isFresh: Bool { needsFreshConnection || opensConnection || hasNoIdleConnection }
 
     /// The time since which the connect timeout counts: it includes the look-up, but starts anew for each retry.
     var connectingSince: UInt64 { restarts > 0 ? launchedAt : admittedAt }
+
+    /// Stores the addresses of one of the hosts of an origin.
+    mutating func setAddresses(_ found: ResolvedName, of peer: Origin.Peer, at origin: Origin) {
+        name = peer == origin.peer ? found : ResolvedName(name?.addresses ?? [], until: found.until, server: found)
+    }
 
     mutating func discardCollected() {
         collected?.clear()
@@ -169,7 +183,7 @@ struct LoopState {
         counters = Counters()
         bodyOffset = 0
         bodySentAt = 0
-        socketErrno = 0
+        socketFailure = nil
         abort = nil
         responseCompleteAt = nil
         hasResponseEnded = false

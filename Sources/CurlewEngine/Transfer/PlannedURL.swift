@@ -12,13 +12,22 @@ package final class PlannedURL: @unchecked Sendable {
     package let host: String
     package let port: UInt16
     package let isSecure: Bool
+    /// The route of the requests; nil for the direct one.
+    package let route: Route?
+    /// An object that the creator of the URL keeps with it, for the metrics of its transfers.
+    package let remark: (any AnyObject & Sendable)?
     /// The URL as parsed by libcurl; nil before its first use.
     var parsed: ParsedURL?
 
-    package init(_ text: String, host: String, port: UInt16, isSecure: Bool) {
+    package init(
+        _ text: String, host: String, port: UInt16, isSecure: Bool, route: Route? = nil,
+        remark: (any AnyObject & Sendable)? = nil
+    ) {
         self.text = text
         self.host = host
         self.port = port
         self.isSecure = isSecure
+        self.route = route
+        self.remark = remark
     }
 }

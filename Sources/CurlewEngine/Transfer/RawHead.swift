@@ -65,6 +65,8 @@ package struct RawMetrics: Sendable {
     package var tlsCipher: String?
     package var isResumed = false
     package var certificate: X509Certificate?
+    /// The remark of the transfer's URL.
+    package var remark: (any AnyObject & Sendable)?
 
     package init() {}
 }

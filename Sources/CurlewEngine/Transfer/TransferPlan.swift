@@ -53,6 +53,10 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var expectsContinue = false
     /// Whether no other transfer may use the connection, before or after this one.
     package var ownsConnection = false
+    /// Whether the run only opens a connection and sends no request; it ends with the failure `connectedOnly`.
+    package var connectsOnly = false
+    /// Whether the run opens a new connection even if another one could be used.
+    package var needsNewConnection = false
     /// Whether the request is retried, with any method, if a reused connection ends before a byte of the response.
     package var resends = false
     package var priority: Int

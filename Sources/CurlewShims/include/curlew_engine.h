@@ -37,6 +37,10 @@ static inline CURLcode curlew_set_pointer(CURL *easy, CURLoption option, const v
     return curl_easy_setopt(easy, option, value);
 }
 
+// Swift does not import macros with casts.
+static const long curlew_auth_basic = (long)CURLAUTH_BASIC;
+static const long curlew_auth_digest = (long)CURLAUTH_DIGEST;
+
 typedef size_t (*curlew_data_callback)(char *bytes, size_t size, size_t count, void *context);
 typedef curl_socket_t (*curlew_open_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
 typedef int (*curlew_close_callback)(void *context, curl_socket_t descriptor);
@@ -109,8 +113,10 @@ static inline CURLSHcode curlew_share_tls_sessions(CURLSH *share) {
 /// The callbacks of a watcher of a thread's HTTP/2 streams; `user` is the pointer that libcurl gave nghttp2 for the
 /// stream.
 typedef struct {
-    /// libcurl starts a stream.
-    void (*submitted)(void *context, void *user);
+    /// libcurl starts a stream of a session.
+    void (*submitted)(void *context, void *session, void *user);
+    /// The peer has answered a PING.
+    void (*answered)(void *context, void *session);
     /// A HEADERS frame or the end of a stream was received; `is_end` means END_STREAM.
     void (*received)(void *context, void *user, bool is_end);
 } curlew_stream_callbacks;
@@ -119,6 +125,10 @@ typedef struct {
 ///
 /// With some builds of libcurl the callbacks are never called; see streams.c.
 void curlew_watch_streams(const curlew_stream_callbacks *calls, void *context);
+
+/// Adds a PING frame to those that a session of this thread sends next; the session must have been reported by
+/// `submitted`, and its connection must still be open. False if nghttp2 refuses.
+bool curlew_ping(void *session);
 
 // MARK: Threads, fork, descriptors
 
@@ -165,6 +175,8 @@ static const uint32_t curlew_edge_triggered = 1u << 31;
 bool curlew_has_ended(int descriptor);
 /// Returns the number of bytes written to a socket that have not reached the peer; 0 when it is unknown.
 int curlew_unsent(int descriptor);
+/// Returns the number of received bytes in the kernel's buffer; 0 when it is unknown.
+int curlew_unread(int descriptor);
 /// Whether the peer of a socket has closed its sending side, even if unread data remains.
 bool curlew_peer_has_ended(int descriptor);
 /// The local port of a socket, with bit 16 set for IPv6; -1 when it has no port.
@@ -186,6 +198,19 @@ typedef struct {
 void curlew_tcp_set(int descriptor, const curlew_tcp_options *options);
 /// Reads the options of a socket; false when it is not a TCP socket.
 bool curlew_tcp_read(int descriptor, curlew_tcp_options *options);
+
+/// Makes a socket send and receive only over an interface. Returns errno.
+int curlew_bind_interface(int descriptor, const char *name);
+/// Sets the local IP address of a socket; the system chooses the port when it connects. Returns errno.
+int curlew_bind_address(int descriptor, const uint8_t *bytes, int count);
+/// Finds the name of the interface over which the kernel would send to an address; empty when it has no route.
+///
+/// `source` is the local address, or NULL for any. Returns errno when the kernel cannot be asked.
+int curlew_route_interface(const uint8_t *bytes, const uint8_t *source, int count, char name[16]);
+
+/// Sets the byte of an IP socket that carries the DSCP and the ECN bits (RFC 2474), for both families; a byte that the
+/// kernel refuses stays unchanged.
+void curlew_set_traffic_class(int descriptor, int value);
 
 /// Copies the bytes of the IP address that a socket will connect to. Returns their number: 4, 16, or 0 for another
 /// family.

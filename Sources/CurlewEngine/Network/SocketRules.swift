@@ -1,0 +1,75 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+internal import Glibc
+
+/// The rules for the interface and the local address of connections.
+package struct SocketRules: Sendable {
+    /// Interfaces that no connection may use.
+    package enum Interfaces: Sendable, Hashable {
+        /// The interface with this name; a name that ends in "*" covers all names with this prefix.
+        case named(String)
+        case kind(LinkState.Kind)
+
+        func contains(_ name: String) -> Bool {
+            switch self {
+            case .named(let pattern):
+                pattern.hasSuffix("*") ? name.hasPrefix(pattern.dropLast()) : name == pattern
+            case .kind(let kind): LinkState.kind(of: name) == kind
+            }
+        }
+    }
+
+    /// The reason why a socket must not connect to an address.
+    package enum Refusal: Error, Sendable, Hashable {
+        /// The route to the address uses a forbidden interface.
+        case forbidden(interface: String)
+        /// The system rejected the interface or the local address with this error.
+        case unusable(String, errno: CInt)
+        /// The local address and the address of the host belong to different families.
+        case otherFamily(local: String)
+    }
+
+    /// The interface of all connections; nil for the system's choice.
+    package var interface: String?
+    /// The local IP address of all connections; nil for the system's choice.
+    package var localAddress: String?
+    package var forbidden: [Interfaces] = []
+
+    package init() {}
+
+    var isEmpty: Bool { interface == nil && localAddress == nil && forbidden.isEmpty }
+
+    /// Applies the rules to a new socket before it connects to an address.
+    func apply(to descriptor: CInt, for address: UnsafePointer<curl_sockaddr>) throws(Refusal) {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = curlew_address_bytes(address, &bytes)
+        guard count > 0 else { return }
+        if let interface {
+            let failure = curlew_bind_interface(descriptor, interface)
+            if failure != 0 { throw .unusable("the interface \(interface)", errno: failure) }
+        }
+        if let localAddress {
+            let local = AddressOrder.bytes(of: localAddress)
+            guard local.count == Int(count) else { throw .otherFamily(local: localAddress) }
+            let failure = curlew_bind_address(descriptor, local, count)
+            if failure != 0 { throw .unusable("the local address \(localAddress)", errno: failure) }
+        }
+        if forbidden.isEmpty { return }
+        let name: String
+        if let interface { name = interface } else { name = try routeInterface(to: bytes, count) }
+        if forbidden.contains(where: { $0.contains(name) }) { throw .forbidden(interface: name) }
+    }
+
+    /// Returns the interface over which the kernel would send to an address; empty without a route.
+    private func routeInterface(to bytes: [UInt8], _ count: CInt) throws(Refusal) -> String {
+        var name = [CChar](repeating: 0, count: 16)
+        let source = localAddress.map { AddressOrder.bytes(of: $0) }
+        let failure = source.map { curlew_route_interface(bytes, $0, count, &name) }
+        let code = failure ?? curlew_route_interface(bytes, nil, count, &name)
+        // An unknown route may be a forbidden one.
+        if code != 0 { throw .unusable("a route that the kernel does not tell", errno: code) }
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
