@@ -27,6 +27,58 @@ enum Socket {
         return descriptor
     }
 
+    /// Listens at a Unix socket: a path, or "@" and an abstract name.
+    static func listen(at path: String) throws -> CInt {
+        let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_UNIX, kind, 0)
+        guard descriptor >= 0 else { throw TestingError.system("socket", errno) }
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        let bytes = path.hasPrefix("@") ? [0] + Array(path.utf8.dropFirst()) : Array(path.utf8)
+        let room = MemoryLayout.size(ofValue: name.sun_path)
+        guard bytes.count < room else {
+            close(descriptor)
+            throw TestingError("The path of the Unix socket is too long.")
+        }
+        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: bytes) }
+        // The name of an abstract socket has no NUL at its end.
+        let length = MemoryLayout<sa_family_t>.size + bytes.count + (path.hasPrefix("@") ? 0 : 1)
+        let code = withUnsafePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.bind(descriptor, $0, socklen_t(length))
+            }
+        }
+        guard code == 0, Glibc.listen(descriptor, 1024) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw TestingError.system("bind or listen", code)
+        }
+        return descriptor
+    }
+
+    /// Connects to a port of 127.0.0.1.
+    static func connect(toPort port: UInt16) throws -> CInt {
+        let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(AF_INET, kind, 0)
+        guard descriptor >= 0 else { throw TestingError.system("socket", errno) }
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = port.bigEndian
+        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let code = withUnsafePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard code == 0, fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw TestingError.system("connect", code)
+        }
+        set(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, 1)
+        return descriptor
+    }
+
     /// Returns the port of a listening socket.
     static func port(of descriptor: CInt) -> UInt16 {
         var storage = sockaddr_in6()

@@ -194,14 +194,18 @@ extension HTTP2Server {
         await wait(for: request) { $0.isBodyComplete }
     }
 
-    /// Suspends the task until a frame that satisfies a condition has arrived; earlier frames count.
-    /// - Parameter isWanted: The condition, called under a lock: it must be quick and must not call the server.
-    /// - Returns: The oldest such frame; nil if the server is stopped or the task is cancelled.
+    /// Suspends the task until frames that satisfy a condition have arrived; earlier frames count.
+    /// - Parameters:
+    ///   - count: The number of frames; one by default.
+    ///   - isWanted: The condition, called under a lock: it must be quick and must not call the server.
+    /// - Returns: The last of the frames; nil if the server is stopped or the task is cancelled.
+    @discardableResult
     public func waitForFrame(
-        where isWanted: @escaping @Sendable (ReceivedFrame) -> Bool
+        _ count: Int = 1, where isWanted: @escaping @Sendable (ReceivedFrame) -> Bool
     ) async -> ReceivedFrame? {
         await core.state.wait { state -> ReceivedFrame?? in
-            if let frame = state.frames.first(where: isWanted) { return frame }
+            let frames = state.frames.lazy.filter(isWanted).prefix(count)
+            if frames.count == count, let last = Array(frames).last { return last }
             return state.isStopped ? .some(nil) : nil
         } ?? nil
     }

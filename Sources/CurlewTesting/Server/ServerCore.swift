@@ -84,11 +84,19 @@ final class ServerCore: Sendable {
     private let threads = ThreadGroup()
     private let listener: CInt
 
-    init(_ options: MockServer.Options, tls: TLSContext?, address: LoopbackAddress, fallback: Route) throws {
+    convenience init(
+        _ options: MockServer.Options, tls: TLSContext?, address: LoopbackAddress, fallback: Route
+    ) throws {
+        let listener = try Socket.listen(on: address, port: options.port, bufferSize: options.socketBufferSize)
+        self.init(options, tls: tls, listener: listener, fallback: fallback)
+    }
+
+    /// Creates a server on a listening socket, which it owns.
+    init(_ options: MockServer.Options, tls: TLSContext?, listener: CInt, fallback: Route) {
         self.options = options
         self.tls = tls
         routes = Lock([fallback])
-        listener = try Socket.listen(on: address, port: options.port, bufferSize: options.socketBufferSize)
+        self.listener = listener
         port = Socket.port(of: listener)
     }
 
