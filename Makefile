@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 # The number of tests that run at once: if all tests ran at once, each would be so slow that its peers would time out.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
-.PHONY: help run demo-api demo-cache demo-cookies demo-download demo-faults demo-observe demo-resilient demo-stream demo-trust test test-newer-libcurl check bench sanitize sabotage fuzz format clean
+.PHONY: help run demo-api demo-cache demo-cookies demo-download demo-faults demo-observe demo-proxy demo-resilient demo-stream demo-trust test test-newer-libcurl check bench sanitize sabotage fuzz format clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-27s%s\n", $$1, $$2 }'
@@ -41,6 +41,11 @@ demo-observe: ## interceptors, redirects, traces, logs and events of a few reque
 	@Scripts/setup
 	@swift build --quiet --product Observe
 	@"$$(swift build --show-bin-path)/Observe"
+
+demo-proxy: ## the same request direct, through HTTP and SOCKS proxies and over a Unix socket, with what each proxy saw
+	@Scripts/setup
+	@swift build --quiet --product Proxied
+	@"$$(swift build --show-bin-path)/Proxied"
 
 demo-resilient: ## retries, authentication, rate limits and circuit breakers with failing and busy servers
 	@Scripts/setup

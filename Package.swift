@@ -66,6 +66,9 @@ let package = Package(
             name: "Cached", dependencies: ["Curlew", "CurlewCache", "CurlewTesting"], path: "Examples/Cached",
             swiftSettings: strict),
         .executableTarget(
+            name: "Proxied", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Proxied",
+            swiftSettings: strict),
+        .executableTarget(
             name: "Resilient", dependencies: ["Curlew", "CurlewAuth", "CurlewTesting"], path: "Examples/Resilient",
             swiftSettings: strict),
         .executableTarget(

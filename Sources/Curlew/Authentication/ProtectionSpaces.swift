@@ -10,9 +10,12 @@ struct ProtectedResource: Sendable, Hashable {
     let path: String
 
     init(_ target: RequestTarget) {
-        let host = target.isIPv6 ? "[\(target.host)]" : target.host
-        origin = "\(target.scheme.rawValue)://\(host):\(target.port)"
-        path = target.path
+        self.init(origin: "\(target.scheme.rawValue)://\(authority(target.host, target.port))", path: target.path)
+    }
+
+    init(origin: String, path: String) {
+        self.origin = origin
+        self.path = path
     }
 
     /// The path up to its last "/", below which Basic credentials are certainly valid (RFC 7617 §2.2).

@@ -36,7 +36,10 @@ struct CacheInterceptor: FoldableInterceptor {
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse
     {
-        guard let target = try? request.target() else { return try await next(request) }
+        // The cache knows a server by its URL, which does not name a Unix socket.
+        guard request.options.unixSocket == nil, let target = try? request.target() else {
+            return try await next(request)
+        }
         let lookUp = settings.lookUp(for: request, target, isAtOrigin: context.isAtOrigin(request))
         let exchange = CacheExchange(
             cache: cache, settings: settings, request: request, lookUp: lookUp, context: context, next: next,

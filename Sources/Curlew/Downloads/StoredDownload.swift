@@ -132,7 +132,8 @@ extension TransferStore {
             else {
                 throw refusal(
                     .option, "The request or its options cannot be stored: they change when encoded and decoded.",
-                    "Remove values that are not ordinary numbers, such as an infinite wait.")
+                    "Set proxies with credentials, fields, trust or a closure on the session, and remove values that are "
+                        + "not ordinary numbers, such as an infinite wait.")
             }
         }
 

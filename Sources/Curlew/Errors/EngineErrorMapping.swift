@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// Conversions of failures of the engine and of request bodies to the public error.
 extension NetworkError {
@@ -13,11 +14,17 @@ extension NetworkError {
     ///   - response: The response head; nil when the failure occurred before the head arrived.
     ///   - body: The first bytes of the response body, as far as they arrived.
     ///   - duration: The time since the transfer started.
+    ///   - proxy: The proxy of the request and the reason for it; nil when no rule applies to the request.
     init(
         _ failure: EngineFailure, request: Request, response: ResponseHead? = nil, body: [UInt8] = [],
-        duration: Duration? = nil
+        duration: Duration? = nil, proxy: Proxy.Choice? = nil
     ) {
-        let meaning = Meaning(failure, of: request)
+        var meaning = Meaning(failure, of: request, by: proxy)
+        if let proxy, proxy.proxy != nil, failure.phase.rawValue < EngineFailure.Phase.sending.rawValue,
+            failure.phase.rawValue > EngineFailure.Phase.queued.rawValue, !meaning.namesProxy
+        {
+            meaning.hint = (meaning.hint.map { $0 + " " } ?? "") + "The request goes through the proxy \(proxy)."
+        }
         self.init(
             meaning.kind, phase: Phase(failure.phase), meaning.message,
             hint: meaning.kind == .bodyNotReplayable ? meaning.hint(naming: request.body) : meaning.hint,
@@ -61,6 +68,8 @@ extension NetworkError {
         var hint: String?
         var cause: (any Error)?
         var code: Int32?
+        /// Whether the message has the proxy and the reason for it.
+        var namesProxy = false
 
         init(_ kind: Kind, _ message: String, hint: String? = nil, cause: (any Error)? = nil, code: Int32? = nil) {
             self.kind = kind
@@ -76,8 +85,28 @@ extension NetworkError {
             return (hint.map { $0 + " " } ?? "") + "Replace \(part), which can be read only once."
         }
 
-        init(_ failure: EngineFailure, of request: Request? = nil) {
+        /// Creates the meaning of a proxy's refusal.
+        private init(_ error: NetworkError) {
+            self.init(error.kind, error.message, hint: error.hint)
+            namesProxy = true
+        }
+
+        init(_ failure: EngineFailure, of request: Request? = nil, by proxy: Proxy.Choice? = nil) {
             switch failure.reason {
+            case .proxyRefused(let status):
+                let target = request.flatMap { try? $0.target() }
+                self = Meaning(
+                    NetworkError(
+                        proxyRefusal: status, of: proxy, to: target.map { authority($0.host, $0.port) },
+                        phase: .connecting))
+                code = 56
+            case .socksRefused(let fault, let host):
+                self = .socksRefused(fault, host, proxy)
+                namesProxy = fault != .noAddress
+            case .untrustedProxy(let cause):
+                self = Meaning(
+                    .untrusted, "The proxy \(proxy.map { "\($0) " } ?? "")is not trusted: \(cause).",
+                    hint: "Set the trust of the proxy; the session's evaluator judges only servers.", cause: cause)
             case .curl(let code, let text): self = Meaning(code: code, text: text, phase: failure.phase)
             case .cancelled: self = Meaning(.cancelled, "The transfer was cancelled.")
             case .closed:
@@ -96,6 +125,11 @@ extension NetworkError {
                     hint:
                         "The server may have acted on the request, so it was not retried. Retry it if that is harmless."
                 )
+            case .pingUnanswered(let after):
+                self = Meaning(
+                    .connectionLost,
+                    "The server sent nothing for \(Duration.nanoseconds(Int64(clamping: after)).brief) after an HTTP/2 PING.",
+                    hint: "The server or the network in between is dead, or http.ping.limit is too short.")
             case .responseTruncated:
                 self = Meaning(.connectionLost, "The HTTP/2 stream ended before the response was complete.", code: 92)
             case .refusedExpectation, .refusedCoding:
@@ -130,9 +164,41 @@ extension NetworkError {
                         ?? "Check the URL's host, the server's chain and the roots you trust.", cause: cause)
             case .notEvaluated:
                 self = Meaning(.untrusted, "The certificate of the server was not evaluated, so nothing was sent.")
-            case .identityRefused(let alert, let hadIdentity, let authorities):
-                self = .identityRefused(alert, hadIdentity, authorities)
+            case .identityRefused(let alert, let hadIdentity, let authorities, let isProxy):
+                self = .identityRefused(alert, hadIdentity, authorities, isProxy: isProxy)
+            case .proxyHandshakeFailed(let text):
+                self = Meaning(
+                    .tlsFailed, "The TLS handshake with the proxy failed: \(text).",
+                    hint: "Check whether the proxy speaks TLS at this port; most proxies need http:// in their URL.",
+                    code: 35)
             default: self = Meaning(localOf: failure.reason)
+            }
+        }
+
+        /// Returns the meaning of a SOCKS proxy's reply.
+        private static func socksRefused(_ fault: SOCKSFault, _ host: String, _ proxy: Proxy.Choice?) -> Meaning {
+            let name = proxy.map { "The proxy \($0)" } ?? "The proxy"
+            return switch fault {
+            case .credentials:
+                Meaning(
+                    .proxyAuthenticationRequired, "\(name) requires credentials, or does not accept them.",
+                    hint: "Set the right name and password: Proxy(url, .basic(name, password)).", code: 97)
+            case .noAddress:
+                Meaning(
+                    .cannotResolve, "The host “\(host)” has no address that the proxy can use.",
+                    hint: "Use socks4a or socks5h, so that the proxy looks up the name.", code: 97)
+            case .refused(let text):
+                Meaning(
+                    .proxyRefused, "\(name) did not connect to \(host): \(text).",
+                    hint: "Check the host, the port and the rules of the proxy.", code: 97)
+            case .unreachable(let text):
+                Meaning(
+                    .cannotConnect, "\(name) did not connect to \(host): \(text).",
+                    hint: "Check the host, the port and the rules of the proxy.", code: 97)
+            case .broken:
+                Meaning(
+                    .connectionLost, "\(name) did not connect to \(host): it speaks another protocol or disconnected.",
+                    hint: "Check the scheme and the port of the proxy.", code: 97)
             }
         }
 
@@ -176,6 +242,7 @@ extension NetworkError {
                 self = Meaning(
                     .resourceExhausted, "The system has run out of resources: \(errorText(errno)).",
                     hint: "Check the limits of open files (ulimit -n), threads and memory.")
+            case .socketRefused(let refusal): self = .socketRefused(refusal)
             case .noAddress:
                 self = Meaning(
                     .cannotConnect, "This machine has no local address or port left for the connection.",
@@ -185,8 +252,30 @@ extension NetworkError {
             }
         }
 
+        /// Returns the meaning of a rule of `tcp` that forbids a connection.
+        private static func socketRefused(_ refusal: SocketRules.Refusal) -> Meaning {
+            switch refusal {
+            case .forbidden(let interface):
+                Meaning(
+                    .cannotConnect,
+                    "The route to the host uses the forbidden interface \(interface.escapingControls).",
+                    hint: "Use a network on another interface, or change tcp.forbiddenInterfaces.")
+            case .unusable(let name, let errno):
+                Meaning(
+                    .cannotConnect, "Connections cannot use \(name.escapingControls): \(errorText(errno)).",
+                    hint: "Check tcp.interface and tcp.localAddress against the output of “ip address”.")
+            case .otherFamily(let local):
+                Meaning(
+                    .cannotConnect, "The host has no address of the same family as \(local.escapingControls).",
+                    hint: "Set tcp.localAddress to an address of the other family, or remove it.")
+            }
+        }
+
         /// Returns the meaning of a TLS alert about the client certificate (RFC 8446 §6.2).
-        private static func identityRefused(_ alert: Int32, _ hadIdentity: Bool, _ authorities: [String]) -> Meaning {
+        private static func identityRefused(
+            _ alert: Int32, _ hadIdentity: Bool, _ authorities: [String], isProxy: Bool
+        ) -> Meaning {
+            let peer = isProxy ? "proxy" : "server"
             let reasons: [Int32: String] = [
                 42: "it is malformed", 43: "its type is not supported", 44: "it was revoked", 45: "it has expired",
                 46: "it is not acceptable", 48: "the server does not know its authority", 49: "access is denied",
@@ -196,12 +285,14 @@ extension NetworkError {
                 ? "" : " Accepted issuers: \(authorities.prefix(5).joined(separator: "; ").escapingControls)."
             guard hadIdentity else {
                 return Meaning(
-                    .tlsFailed, "The server requires a client certificate, but no identity was given.",
-                    hint: "Give the session a ClientIdentity for this host.\(wanted)", code: 35)
+                    .tlsFailed, "The \(peer) requires a client certificate, but no identity was given.",
+                    hint: isProxy
+                        ? "Set Proxy.identity.\(wanted)" : "Give the session a ClientIdentity for this host.\(wanted)",
+                    code: 35)
             }
             return Meaning(
                 .tlsFailed,
-                "The server refused the client certificate: \(reasons[alert] ?? "TLS alert \(alert)").",
+                "The \(peer) refused the client certificate: \(reasons[alert] ?? "TLS alert \(alert)").",
                 hint: "Check its validity and its issuer.\(wanted)", code: 35)
         }
 
@@ -239,6 +330,7 @@ extension NetworkError {
                     (.invalidResponse, "Check that an HTTP server listens at this port.")
                 case .unsupportedProtocol: (.unsupported, "Curlew supports http and https.")
                 case .malformedURL: (.invalidRequest, nil)
+                case .socksFailed: (.proxyRefused, "Check the proxy's scheme.")
                 case .cannotResolveProxy: (.cannotResolve, "Check the proxy's host name.")
                 case .cannotResolveHost: (.cannotResolve, "Check the host name and the name servers.")
                 case .cannotConnect: (.cannotConnect, "Check that the server listens and that no firewall blocks it.")

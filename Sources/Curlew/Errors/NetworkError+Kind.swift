@@ -37,6 +37,10 @@ extension NetworkError.Kind {
     public static let cannotResolve = Self(rawValue: "cannot_resolve")
     /// No address of the host, or the proxy, accepted a connection.
     public static let cannotConnect = Self(rawValue: "cannot_connect")
+    /// A proxy did not connect to the server; the message contains the proxy's status or reason.
+    public static let proxyRefused = Self(rawValue: "proxy_refused")
+    /// A proxy requires a name and a password, or does not accept the credentials (status 407).
+    public static let proxyAuthenticationRequired = Self(rawValue: "proxy_authentication_required")
     /// The TLS handshake failed for another reason than trust; a handshake that merely breaks off is
     /// ``connectionLost``.
     public static let tlsFailed = Self(rawValue: "tls_failed")

@@ -22,7 +22,7 @@ extension String {
 
 extension Substring {
     /// The percent-decoded bytes; nil for a percent sign without two hexadecimal digits.
-    fileprivate var percentDecoded: [UInt8]? {
+    var percentDecoded: [UInt8]? {
         var bytes: [UInt8] = []
         var rest = utf8[...]
         while let byte = rest.popFirst() {

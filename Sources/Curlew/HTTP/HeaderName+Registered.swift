@@ -76,6 +76,8 @@ extension HeaderName {
     public static let origin = HeaderName("Origin")
     /// `Proxy-Authenticate` (RFC 9110 §11.7.1).
     public static let proxyAuthenticate = HeaderName("Proxy-Authenticate")
+    /// `Priority` (RFC 9218 §5).
+    public static let priority = HeaderName("Priority")
     /// `Proxy-Authorization` (RFC 9110 §11.7.2).
     public static let proxyAuthorization = HeaderName("Proxy-Authorization")
     /// `Range` (RFC 9110 §14.2).

@@ -36,6 +36,7 @@ package enum HostName {
     /// dot at its end; nil for an invalid host.
     package static func key(_ written: some StringProtocol) -> String? {
         let text = Substring(written.hasSuffix(".") ? written.dropLast() : written[...])
+        if text.hasSuffix(".") { return nil }
         if text.contains(":") { return (try? normalIPv6(text)).map(String.init) }
         return (try? normal(text, names: .system)).map(String.init)
     }
@@ -49,6 +50,14 @@ package enum HostName {
     /// Whether a text is an IP address.
     package static func isAddress(_ text: String) -> Bool {
         ipv4(Substring(text).utf8) != nil || ipv6Pieces(Substring(text)) != nil
+    }
+
+    /// Returns the four or sixteen bytes of an IP address; nil for another text.
+    package static func bytes(ofAddress text: String) -> [UInt8]? {
+        if let address = ipv4(Substring(text).utf8) {
+            return (0..<4).map { UInt8(truncatingIfNeeded: address >> (24 - 8 * $0)) }
+        }
+        return ipv6Pieces(Substring(text))?.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
     }
 
     /// Returns an address of four or sixteen bytes in normal form; nil for another number of bytes.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RedirectPolicy: Codable {
-    private enum CodingKeys: CodingKey {
+    enum CodingKeys: CodingKey, CaseIterable {
         case policy, max, allowingDowngrade, sensitiveFields
     }
 

@@ -18,6 +18,9 @@ struct OptionValues: Hashable, Codable, Sendable {
     var cookies: Request.CookieUse?
     var cache: Request.CachePolicy?
     var coalesces: Bool?
+    var proxy: Proxy.Policy?
+    var unixSocket: String?
+    var trafficClass: Request.TrafficClass?
 
     /// Returns these values, overridden by those that `other` sets.
     func merging(_ other: OptionValues) -> OptionValues {
@@ -30,7 +33,8 @@ struct OptionValues: Hashable, Codable, Sendable {
             bandwidth: bandwidth?.merging(other.bandwidth) ?? other.bandwidth, retry: other.retry ?? retry,
             isAnonymous: other.isAnonymous ?? isAnonymous,
             cookies: other.cookies ?? cookies, cache: other.cache ?? cache,
-            coalesces: other.coalesces ?? coalesces)
+            coalesces: other.coalesces ?? coalesces, proxy: other.proxy ?? proxy,
+            unixSocket: other.unixSocket ?? unixSocket, trafficClass: other.trafficClass ?? trafficClass)
     }
 }
 
@@ -99,6 +103,17 @@ extension Request.Options: ExpressibleByArrayLiteral {
 
     /// Lets the request share the transfer of equal requests that run at the same time.
     public static var coalescing: Self { made { $0.coalesces = true } }
+
+    /// Sets the rule that selects the proxy of the request.
+    public static func proxy(_ policy: Proxy.Policy) -> Self { made { $0.proxy = policy } }
+
+    /// Sends the request over a Unix socket: a path, or an abstract name after "@".
+    public static func unixSocket(_ path: String) -> Self { made { $0.unixSocket = path } }
+
+    /// Sets the traffic class of the packets that carry the request.
+    public static func trafficClass(_ trafficClass: Request.TrafficClass) -> Self {
+        made { $0.trafficClass = trafficClass }
+    }
 
     private static func made(_ change: (inout Self) -> Void) -> Self {
         var options = Self()

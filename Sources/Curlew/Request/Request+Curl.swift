@@ -69,6 +69,17 @@ private struct CurlCommand {
             add("--request", request.method.rawValue)
         }
         if request.options.connection == .own { add("--http1.1") }
+        if let path = request.options.unixSocket {
+            let isAbstract = path.hasPrefix("@")
+            add(isAbstract ? "--abstract-unix-socket" : "--unix-socket", isAbstract ? String(path.dropFirst()) : path)
+        }
+        switch request.options.proxy.rule {
+        case .none: add("--noproxy", "*")
+        case .always(let proxy, let exceptions):
+            add("--proxy", proxy.url)
+            if !exceptions.text.isEmpty { add("--noproxy", exceptions.text) }
+        case .inherited, .environment, .custom: break
+        }
         // curl would remove dot segments.
         if request.url.contains("/.") { add("--path-as-is") }
     }

@@ -120,6 +120,31 @@ extension Request {
             get { box?.values.coalesces }
             set { values.coalesces = newValue }
         }
+        /// The rule that selects the proxy; the session's rule unless set.
+        ///
+        /// A redirect keeps it.
+        public var proxy: Proxy.Policy {
+            get { box?.values.proxy ?? .inherited }
+            set { values.proxy = newValue == .inherited ? nil : newValue }
+        }
+        /// The Unix socket for the request, like curl's `--unix-socket`; nil, the default, to connect to the host of
+        /// the URL.
+        ///
+        /// The value is the path of the socket, or "@" and the name of an abstract socket (unix(7)). The scheme, host
+        /// and port of the URL still determine the `Host` field, TLS and cookies. For Docker, use the URL
+        /// `http://localhost/…` and the socket "/var/run/docker.sock". Redirects use the same socket. The request uses
+        /// neither a proxy nor a cache, and opens its own connection.
+        public var unixSocket: String? {
+            get { box?.values.unixSocket }
+            set { values.unixSocket = newValue }
+        }
+        /// The traffic class of the packets that carry the request; nil for the session's class.
+        public var trafficClass: Request.TrafficClass? {
+            get { box?.values.trafficClass }
+            set { values.trafficClass = newValue }
+        }
+        /// Whether the options affect the route, so that the URL alone does not determine the route.
+        var setsRoute: Bool { box != nil && (proxy != .inherited || unixSocket != nil || trafficClass != nil) }
 
         /// Creates options with every member unset.
         public init() {}
@@ -132,7 +157,8 @@ extension Request {
             connection: Request.ConnectionUse? = nil, redirects: RedirectPolicy? = nil, retry: RetryPolicy? = nil,
             bandwidth: Request.BandwidthLimit? = nil, statuses: StatusSet? = nil, accepting: [MediaType]? = nil,
             isAnonymous: Bool? = nil, cookies: Request.CookieUse? = nil, cache: Request.CachePolicy? = nil,
-            coalesces: Bool? = nil
+            coalesces: Bool? = nil, proxy: Proxy.Policy = .inherited, unixSocket: String? = nil,
+            trafficClass: Request.TrafficClass? = nil
         ) {
             explicitPriority = priority
             self.label = label
@@ -141,7 +167,8 @@ extension Request {
                 decompression: decompression, compression: compression, expectContinue: expectContinue,
                 connection: connection, redirects: redirects, statuses: statuses, accepting: accepting,
                 bandwidth: bandwidth, retry: retry, isAnonymous: isAnonymous, cookies: cookies, cache: cache,
-                coalesces: coalesces)
+                coalesces: coalesces, proxy: proxy == .inherited ? nil : proxy, unixSocket: unixSocket,
+                trafficClass: trafficClass)
         }
 
         /// Returns these options, overridden by those that `other` sets.

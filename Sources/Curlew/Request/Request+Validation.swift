@@ -37,9 +37,25 @@ extension Request {
             throw refused(
                 .option, "The threshold of compression is negative.", hint: "Use zero to compress every body.")
         }
+        if options.setsRoute { try validateRoute() }
         if let policy = options.redirects, policy.maximum < 0 {
             throw refused(
                 .option, "The maximum of redirects is negative.", hint: "Use RedirectPolicy.never for no redirects.")
+        }
+    }
+
+    private func validateRoute() throws(NetworkError) {
+        if let path = options.unixSocket {
+            // The kernel's limit is 108 bytes with the final NUL of a path, or the first of an abstract name (unix(7)).
+            let name = path.hasPrefix("@") ? path.dropFirst() : path[...]
+            guard !name.isEmpty, name.utf8.count <= 107, !path.utf8.contains(0) else {
+                throw refused(
+                    .option, "The Unix socket “\(path.escapingControls)” has no valid path.",
+                    hint: "Give a path or “@” and an abstract name, of 1 to 107 bytes.")
+            }
+        }
+        if let trafficClass = options.trafficClass, !trafficClass.isValid {
+            throw refused(.option, "\(trafficClass) is no traffic class.", hint: "Use a code point from 0 to 63.")
         }
     }
 
@@ -107,6 +123,7 @@ extension Request {
             switch name {
             case .contentLength: "The length is that of the body; give the body, or a stream with its length."
             case .transferEncoding: "A streamed body without a length is sent in chunks automatically."
+            case .proxyAuthorization: "Give the proxy's credentials to the Proxy; the field could reach the server."
             case .host: "The host is that of the URL: put the virtual host there, and the address in `tcp.addresses`."
             default: nil
             }

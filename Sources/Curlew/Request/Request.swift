@@ -71,6 +71,12 @@ public struct Request: Sendable {
         _modify { yield &parts.dictionary }
     }
 
+    /// The proof of the password for a proxy that forwards the request: the value of `Proxy-Authorization`.
+    var proxyProof: ProxyProof? {
+        get { parts.proxyProof }
+        _modify { yield &parts.proxyProof }
+    }
+
     /// Notes for interceptors and observers of the request; empty unless set, and never sent.
     public var tags: Request.Tags {
         get { parts.tags }
@@ -101,6 +107,7 @@ public struct Request: Sendable {
         var withheld: [HeaderName] = []
         var upgradesToHTTPS = false
         var dictionary: CompressionDictionary?
+        var proxyProof: ProxyProof?
         var tags = Request.Tags()
         var interceptors: [any Interceptor] = []
     }

@@ -129,7 +129,7 @@ public struct RetryPolicy: Sendable, Hashable {
 }
 
 extension RetryPolicy: Codable {
-    private enum CodingKeys: CodingKey {
+    enum CodingKeys: CodingKey, CaseIterable {
         case limit, methods, statuses, backoff, longestWait, deadline, budget, addsIdempotencyKey, waitsForConnectivity
     }
 

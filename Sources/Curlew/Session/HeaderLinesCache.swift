@@ -10,7 +10,7 @@ internal import CurlewEngine
 struct HeaderLinesCache {
     /// The input for header lines, besides the session's own fields.
     struct HeaderLinesInput {
-        let fields: HeaderFields
+        var fields: HeaderFields
         let withheld: [HeaderName]
         let contentEncoding: String?
         let decodes: Bool

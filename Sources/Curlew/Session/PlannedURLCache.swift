@@ -37,9 +37,3 @@ struct PlannedURLCache {
         entries[PlannedURLCache.slot(of: text)] = (text, url)
     }
 }
-
-extension PlannedURL {
-    convenience init(_ target: RequestTarget) {
-        self.init(target.text, host: target.host, port: target.port, isSecure: target.scheme == .https)
-    }
-}

@@ -39,17 +39,18 @@ public actor Session {
     ///   - cookies: The jar of all requests; a new one in memory by default, nil to handle no cookies.
     ///   - hsts: The hosts that require https; a new store in memory by default, nil to ignore HSTS.
     ///   - cache: The cache of all requests; nil by default.
+    ///   - resolver: Looks up host names; the system's name service by default.
     public init(
         _ configuration: Session.Configuration = Session.Configuration(), trust: any TrustEvaluator = SystemTrust(),
         identities: ClientIdentities = .none, interceptors: [any Interceptor] = [],
         observers: [any Session.Observer] = [], downloads: DownloadDestination? = nil,
         cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
-        cache: HTTPCache? = nil
+        cache: HTTPCache? = nil, resolver: Session.Resolver = .system
     ) {
         self.init(
             core: SessionCore(
                 configuration, trust: trust, identities: identities, interceptors: interceptors, observers: observers,
-                downloads: downloads, cookies: cookies, hsts: hsts, cache: cache),
+                downloads: downloads, cookies: cookies, hsts: hsts, cache: cache, resolver: resolver.engine),
             isShared: false)
         for observer in observers { core.relay.serve(observer) }
     }
@@ -65,21 +66,23 @@ public actor Session {
     ///   - cookies: The jar of all requests; a new one in memory by default, nil to handle no cookies.
     ///   - hsts: The hosts that require https; a new store in memory by default, nil to ignore HSTS.
     ///   - cache: The cache of all requests; nil by default.
+    ///   - resolver: Looks up host names; the system's name service by default.
     ///   - configure: Changes the default configuration, at once.
     /// - Throws: The error of the closure.
     public init(
         trust: any TrustEvaluator = SystemTrust(), identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
         downloads: DownloadDestination? = nil, cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
-        cache: HTTPCache? = nil, _ configure: @Sendable (inout Session.Configuration) throws -> Void
+        cache: HTTPCache? = nil, resolver: Session.Resolver = .system,
+        _ configure: @Sendable (inout Session.Configuration) throws -> Void
     ) rethrows {
         self.init(
             try Session.Configuration(configure), trust: trust, identities: identities, interceptors: interceptors,
-            observers: observers, downloads: downloads, cookies: cookies, hsts: hsts, cache: cache)
+            observers: observers, downloads: downloads, cookies: cookies, hsts: hsts, cache: cache, resolver: resolver)
     }
 
-    /// Creates a session with another resolver.
-    package init(_ configuration: Session.Configuration = Session.Configuration(), resolver: Resolver) {
+    /// Creates a session with another resolver of the engine.
+    package init(_ configuration: Session.Configuration = Session.Configuration(), resolver: EngineResolver) {
         self.init(core: SessionCore(configuration, trust: SystemTrust(), resolver: resolver), isShared: false)
     }
 
@@ -103,8 +106,8 @@ public actor Session {
     /// The cache of the session; nil when it has none.
     public nonisolated var cache: HTTPCache? { core.cache }
 
-    /// Creates a session with the same configuration, identities, interceptors and download destination, but without
-    /// observers.
+    /// Creates a session with the same configuration, identities, interceptors, resolver and download destination, but
+    /// without observers.
     ///
     /// The two sessions share the cookies, the hosts that require https and the cache, but no connection.
     ///
@@ -115,7 +118,8 @@ public actor Session {
         copy(trust: trust) { _ in }
     }
 
-    /// Creates a session with the same identities and interceptors, and the same configuration changed by a closure.
+    /// Creates a session with the same identities, interceptors and resolver, and the same configuration changed by a
+    /// closure.
     ///
     /// The two sessions share the cookies, the hosts that require https and the cache, but no connection. An ephemeral
     /// copy of a session that is not ephemeral has a new jar, a new store and a new cache in memory.
@@ -135,7 +139,8 @@ public actor Session {
             configuration, trust: trust ?? core.trust, identities: core.identities, interceptors: core.interceptors,
             downloads: core.downloads, cookies: isSeparate ? core.cookies.map { _ in CookieJar() } : core.cookies,
             hsts: isSeparate ? core.hsts.map { _ in HSTSStore() } : core.hsts,
-            cache: isSeparate ? core.cache.map { HTTPCache($0.options) } : core.cache)
+            cache: isSeparate ? core.cache.map { HTTPCache($0.options) } : core.cache,
+            resolver: Session.Resolver(engine: core.resolver))
     }
 
     // MARK: Transfers

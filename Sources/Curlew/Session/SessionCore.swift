@@ -32,7 +32,11 @@ final class SessionCore: Sendable {
     let share: LoopShare
     let relay: SessionRelay
     let domains: TrustDomains
-    private let urls = Lock(PlannedURLCache())
+    let routes: RouteTable
+    let resolver: EngineResolver
+    let urls = Lock(PlannedURLCache())
+    /// The URLs of requests whose route does not depend on the URL alone; nil before the first one.
+    let routedURLs = Lock<PlannedURLCache?>(nil)
     private let headerLinesCache = Lock(HeaderLinesCache())
     /// The policy for decoding responses, unless a request turns decoding off.
     private let decodingPolicy: DecodingPolicy
@@ -50,7 +54,8 @@ final class SessionCore: Sendable {
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
         downloads: DownloadDestination? = nil, cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
         cache: HTTPCache? = nil,
-        resolver: Resolver = .system, codings: ContentCodings = .system,
+        environment: ProxyEnvironment? = nil, resolver: EngineResolver = .system,
+        codings: ContentCodings = .system,
         retry: RetryInterceptor? = nil, builtIns: [any FoldableInterceptor] = [], clock: LoopClock = LoopClock()
     ) {
         self.configuration = configuration
@@ -58,6 +63,7 @@ final class SessionCore: Sendable {
         self.identities = identities
         self.interceptors = interceptors
         self.downloads = downloads
+        self.resolver = resolver
         (self.cookies, self.hsts, self.cache) = (cookies, hsts, cache)
         do throws(NetworkError) {
             try configuration.validate()
@@ -67,6 +73,18 @@ final class SessionCore: Sendable {
             refusal = error
         }
         self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.taskClock)
+        let relay = SessionRelay(EndRecorder(observers))
+        self.relay = relay
+        let report: @Sendable (TrustDomains.Report) -> Void = { report in
+            switch report {
+            case .wouldRefuse(let failure): relay.send(.trustReport(failure))
+            case .identityNotReloaded(let error): relay.send(.identityNotReloaded(error))
+            }
+        }
+        let routes = RouteTable(configuration, environment: environment ?? .current) { proxy in
+            TrustDomains.proxyDomain(proxy, report: report)
+        }
+        self.routes = routes
         let storing = cookies.map { CookieInterceptor(jar: $0, fields: configuration.fields) }
         // The order is the nesting.
         var links: [any FoldableInterceptor] = [
@@ -81,12 +99,11 @@ final class SessionCore: Sendable {
         links += builtIns
         if let hsts { links.append(HSTSInterceptor(store: hsts, trust: trust, isInnermost: true)) }
         if let storing { links.append(storing) }
+        links.append(ProxyInterceptor(routes: routes))
         sharedBuiltIns = Chain(links)
         coalescing = CoalescingInterceptor(isOn: configuration.coalescesRequests)
         self.builtIns = Chain([coalescing] + links)
         defaultChain = interceptors.isEmpty ? self.builtIns : Chain(interceptors, around: self.builtIns)
-        let relay = SessionRelay(EndRecorder(observers))
-        self.relay = relay
         let engine = EngineConfiguration(configuration, resolver) { reason in
             relay.send(.keyLogNotWritten(path: configuration.tls.keyLogFile ?? "", reason: reason))
         }
@@ -94,12 +111,7 @@ final class SessionCore: Sendable {
             EventLoop(configuration: engine, clock: clock) { nanoseconds in
                 relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))
             })
-        domains = TrustDomains(own: trust, identities: identities) { report in
-            switch report {
-            case .wouldRefuse(let failure): relay.send(.trustReport(failure))
-            case .identityNotReloaded(let error): relay.send(.identityNotReloaded(error))
-            }
-        }
+        domains = TrustDomains(own: trust, identities: identities, report: report)
         decodingPolicy = DecodingPolicy(codings, ratio: configuration.limits.decompressionRatio)
         let accepting = configuration.http.decompression == .automatic ? codings.acceptEncoding : nil
         defaultLines = (
@@ -154,12 +166,16 @@ final class SessionCore: Sendable {
         let expectsContinue = upload.waits(by: expectation(of: request))
         var plan = TransferPlan(
             method: request.method.rawValue, target: target,
-            lines: lines(for: request, expectsContinue: expectsContinue),
-            upload: upload, trust: domains.domain(for: request.trust, host: target.isSecure ? target.host : nil),
+            lines: lines(
+                for: request, expectsContinue: expectsContinue, proof: request.proxyProof?.fieldValue(for: target)),
+            upload: upload,
+            trust: domains.domain(
+                for: request.trust, host: target.isSecure ? target.host : nil, route: target.route),
             limits: limits(of: request), interest: interest, priority: request.options.priority.rawValue,
             label: request.options.label)
         plan.expectsContinue = expectsContinue
-        plan.ownsConnection = request.options.connection == .own
+        // Connections over Unix sockets have no ports, by which the engine would recognise an open one.
+        plan.ownsConnection = request.options.connection == .own || request.options.unixSocket != nil
         plan.resends = request.options.connection == .resending
         plan.isIdempotent = request.method.isIdempotent
         compress(request, in: &plan)
@@ -182,28 +198,27 @@ final class SessionCore: Sendable {
             request: request)
     }
 
-    func plannedURL(of request: Request) throws(NetworkError) -> PlannedURL {
-        let url = request.url
-        let known = urls.withLock { $0.known(url) }
-        if let known { return known }
-        let made = PlannedURL(try request.target())
-        urls.withLock { $0.keep(made, for: request.url) }
-        return made
-    }
-
-    private func lines(for request: Request, expectsContinue: Bool, contentEncoding: String? = nil) -> HeaderLines {
+    /// - Parameter proof: The value of `Proxy-Authorization`; nil without one.
+    private func lines(
+        for request: Request, expectsContinue: Bool, contentEncoding: String? = nil, proof: String? = nil
+    ) -> HeaderLines {
         let decodes = decodes(request)
         // libcurl treats POST, PUT and PATCH as having a body, even an empty one.
         let method = request.method
         let sends = !request.body.isNone || method != .get && (method == .post || method == .put || method == .patch)
-        if request.fields.isEmpty, request.withheld.isEmpty, contentEncoding == nil,
+        if request.fields.isEmpty, request.withheld.isEmpty, contentEncoding == nil, proof == nil,
             decodes == (configuration.http.decompression == .automatic)
         {
             return expectsContinue ? defaultLines.large : sends ? defaultLines.small : defaultLines.bare
         }
-        let wish = HeaderLinesCache.HeaderLinesInput(
+        var wish = HeaderLinesCache.HeaderLinesInput(
             fields: request.fields, withheld: request.withheld, contentEncoding: contentEncoding, decodes: decodes,
             sends: sends, expects: expectsContinue)
+        if let proof {
+            // The proof is valid once.
+            wish.fields[.proxyAuthorization] = proof
+            return lines(for: wish)
+        }
         if let known = headerLinesCache.withLock({ $0[wish] }) { return known }
         let made = lines(for: wish)
         headerLinesCache.withLock { $0.keep(made, for: wish) }
@@ -275,7 +290,8 @@ final class SessionCore: Sendable {
         plan.upload = upload
         plan.expectsContinue = upload.waits(by: expectation(of: request))
         plan.lines = lines(
-            for: request, expectsContinue: plan.expectsContinue, contentEncoding: ContentCoding.gzip.rawValue)
+            for: request, expectsContinue: plan.expectsContinue, contentEncoding: ContentCoding.gzip.rawValue,
+            proof: request.proxyProof?.fieldValue(for: plan.target))
     }
 
     func transfer(_ request: Request, for download: DownloadRun? = nil) -> TransferLifetime {

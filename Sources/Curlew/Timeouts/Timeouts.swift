@@ -167,7 +167,7 @@ public struct Timeouts: Hashable, Sendable {
     }
 
     /// A time limit by its name, which is also its key in JSON.
-    enum Name: String, CodingKey {
+    enum Name: String, CodingKey, CaseIterable {
         case connect, responseHead, idle, total, queue, minimumRate
     }
 

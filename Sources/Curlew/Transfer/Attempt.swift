@@ -130,7 +130,8 @@ final class Attempt: Sendable, Identifiable {
         NetworkError(
             failure, request: request, response: outcome?.head.map { head($0) },
             body: outcome?.excerpt ?? [],
-            duration: .nanoseconds(Int64(clamping: offset)) + engine.snapshot.counters.duration)
+            duration: .nanoseconds(Int64(clamping: offset)) + engine.snapshot.counters.duration,
+            proxy: engine.plan.target.proxyChoice)
     }
 }
 
@@ -142,9 +143,11 @@ extension Attempt: CustomReflectable {
 extension EngineTransfer {
     /// Starts the transfer, after loading the trust roots for a TLS connection on the caller's thread.
     func startPrepared() {
-        if plan.isSecure {
+        let proxyTrust = plan.target.route?.proxy?.trust
+        if plan.isSecure || proxyTrust != nil {
             do throws(EngineFailure) {
-                try plan.trust.prepare()
+                do throws(EngineFailure) { try proxyTrust?.prepare() } catch { throw error.ofProxy }
+                if plan.isSecure { try plan.trust.prepare() }
             } catch {
                 return refuse(error)
             }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 // Conversions between the engine's types and public types.
 
@@ -72,11 +73,13 @@ extension TransferMetrics {
         tlsCipher = raw.tlsCipher
         isTLSSessionResumed = raw.isResumed
         serverCertificate = raw.certificate.map { Certificate($0) }
+        proxy = Proxy.Choice(raw.remark)
     }
 
     private static func address(_ host: String, _ port: Int) -> String {
         if host.isEmpty { return "" }
-        return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+        // A Unix socket has a path and no port.
+        return port == 0 ? host : authority(host, port)
     }
 }
 

@@ -78,7 +78,7 @@ final class EventDistributor: EngineObserver {
 }
 
 extension TransferEvent {
-    /// Converts an event of the engine to public events: zero or one, or up to two at the end of an attempt.
+    /// Converts an event of the engine to public events: zero or one, or up to two at the start and end of an attempt.
     ///
     /// An attempt of a chain that was cancelled before it started produces no events.
     static func events(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) -> [TransferEvent] {
@@ -97,7 +97,7 @@ extension TransferEvent {
         _ event: EngineEvent, of plan: borrowing TransferPlan, at time: Duration
     ) -> [Kind] {
         switch event {
-        case .queued: [.queued]
+        case .queued: (plan.target.proxyChoice.map { [.routed($0)] } ?? []) + [.queued]
         case .resolved: [.resolved]
         case .connected(let remote, let isReused): [.connected(remote: remote, isReused: isReused)]
         case .secured(let version, let cipher, let isResumed):
@@ -124,7 +124,8 @@ extension TransferEvent {
         request.options.label = plan.label
         let response = outcome.head.map { ResponseHead($0, url: plan.url) }
         let error = NetworkError(
-            failure, request: request, response: response, body: outcome.excerpt, duration: time)
+            failure, request: request, response: response, body: outcome.excerpt, duration: time,
+            proxy: plan.target.proxyChoice)
         return [metrics, .finished(error)]
     }
 }

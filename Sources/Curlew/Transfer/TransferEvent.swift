@@ -6,7 +6,8 @@
 /// The events of one attempt arrive in this order; each may be missing, and the order starts over after `restarted`:
 ///
 /// ```text
-/// transfer ┬ attempt 1 ┬ queued            waits for its turn
+/// transfer ┬ attempt 1 ┬ routed            a rule chose a proxy, or no proxy
+///          │           ├ queued            waits for its turn
 ///          │           ├ resolved          the host's addresses are known
 ///          │           ├ connected         there is a connection, new or reused
 ///          │           ├ secured           the handshake of a new connection is done
@@ -33,6 +34,8 @@ public struct TransferEvent: Sendable {
     public enum Kind: Sendable {
         /// The state of the transfer; the first event for an observer that subscribed after the start.
         case state(Transfer<Void>.State)
+        /// A rule has chosen the proxy of the request, or that it has none; missing when no rule is about the request.
+        case routed(Proxy.Choice)
         /// The request waits in the session's queue, usually for no time at all.
         case queued
         /// The host's addresses are known, or an open connection makes the lookup unnecessary.
@@ -136,6 +139,7 @@ extension TransferEvent.Kind: CustomStringConvertible {
     public var description: String {
         switch self {
         case .state(let state): "is \(state.rawValue)"
+        case .routed(let choice): "routed: \(choice)"
         case .queued: "queued"
         case .resolved: "resolved"
         case .connected(let remote, let isReused): "connected to \(remote)" + (isReused ? ", reused" : "")

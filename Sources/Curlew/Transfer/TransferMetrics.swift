@@ -46,9 +46,12 @@ public struct TransferMetrics: Sendable, Hashable {
     public var version: ResponseHead.HTTPVersion
     /// The local address of the connection, as "address:port", IPv6 addresses in brackets; empty without a connection.
     public var localAddress: String
-    /// The remote address of the connection, that of the proxy if one was used, as "address:port"; empty without a
-    /// connection.
+    /// The remote address of the connection, that of the proxy if one was used, as "address:port"; the path of a Unix
+    /// socket; empty without a connection.
     public var remoteAddress: String
+    /// The proxy of the request and the reason for it; nil when neither the session nor the request has a rule about
+    /// it.
+    public var proxy: Proxy.Choice?
     /// Whether another transfer had used the connection before.
     public var isConnectionReused: Bool
     /// The TLS version, such as "TLSv1.3"; nil without TLS.
@@ -106,6 +109,7 @@ extension TransferMetrics: CustomStringConvertible {
         parts.append("\(version)" + (remoteAddress.isEmpty ? "" : " to \(remoteAddress)"))
         if let tlsVersion { parts.append(isTLSSessionResumed ? "\(tlsVersion) resumed" : tlsVersion) }
         if isConnectionReused { parts.append("reused") }
+        if let proxy { parts.append("proxy: \(proxy)") }
         if let cache { parts.append("cache: \(cache)") }
         return parts.joined(separator: "; ")
     }

@@ -4,7 +4,7 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// The trust domains of one session: one domain for each combination of evaluator and client identity in use.
+/// The trust domains of one session: one domain for each combination of evaluator, client identity and route in use.
 ///
 /// A domain lives as long as a transfer, or the session for its own evaluator, refers to it.
 final class TrustDomains: Sendable {
@@ -17,6 +17,7 @@ final class TrustDomains: Sendable {
     private struct Key: Hashable {
         var evaluator: AnyHashable
         var identity: X509Identity?
+        var route: ObjectIdentifier?
     }
 
     private struct WeakDomain {
@@ -51,16 +52,19 @@ final class TrustDomains: Sendable {
     /// - Parameters:
     ///   - evaluator: The evaluator of the request; nil for the session's.
     ///   - host: The host of the request; nil without TLS, where no client certificate is used.
-    func domain(for evaluator: (any TrustEvaluator)?, host: String?) -> TrustDomain {
+    ///   - route: The route of the request; nil for the direct one.
+    func domain(for evaluator: (any TrustEvaluator)?, host: String?, route: Route? = nil) -> TrustDomain {
         let report = report
         let identity = host.flatMap { identities.isEmpty ? nil : identities[$0] }
             .map { $0.current { report(.identityNotReloaded($0)) } }
-        if evaluator == nil && identity == nil { return own }
+        if evaluator == nil && identity == nil && route == nil { return own }
         let evaluator = evaluator ?? ownEvaluator
-        let key = Key(evaluator: AnyHashable(evaluator), identity: identity)
+        // A domain keeps its route, so no other route gets the same identifier while the domain lives.
+        let key = Key(
+            evaluator: AnyHashable(evaluator), identity: identity, route: route.map { ObjectIdentifier($0) })
         if let known = known(key) { return known }
         // Create the domain outside of the lock, since that calls code of the evaluator.
-        let made = TrustDomains.makeDomain(evaluator, identity: identity, report)
+        let made = TrustDomains.makeDomain(evaluator, identity: identity, route: route, report)
         var dropped: TrustDomain?
         let domain = state.withLock { state in
             if let known = state.domains[key]?.domain { return known }
@@ -72,6 +76,12 @@ final class TrustDomains: Sendable {
         }
         withExtendedLifetime(dropped) {}
         return domain
+    }
+
+    /// Creates the domain with the evaluator and the identity of an https proxy, for a route that keeps it.
+    static func proxyDomain(_ proxy: Proxy, report: @escaping @Sendable (Report) -> Void) -> TrustDomain {
+        let identity = proxy.identity?.current { report(.identityNotReloaded($0)) }
+        return makeDomain(proxy.trust, identity: identity, report)
     }
 
     private func known(_ key: Key) -> TrustDomain? {
@@ -95,12 +105,13 @@ final class TrustDomains: Sendable {
     }
 
     private static func makeDomain(
-        _ evaluator: some TrustEvaluator, identity: X509Identity?, _ report: @escaping @Sendable (Report) -> Void
+        _ evaluator: some TrustEvaluator, identity: X509Identity?, route: Route? = nil,
+        _ report: @escaping @Sendable (Report) -> Void
     ) -> TrustDomain {
         // The closure retains the roots, so that they stay loaded.
         let roots = evaluator.roots
         return TrustDomain(
-            wantsOCSPResponse: evaluator.wantsOCSPResponse, identity: identity,
+            wantsOCSPResponse: evaluator.wantsOCSPResponse, identity: identity, route: route,
             prepare: { () throws(EngineFailure) in
                 do throws(TrustFailure) {
                     try withExtendedLifetime(roots) { () throws(TrustFailure) in try evaluator.prepare() }
@@ -111,7 +122,8 @@ final class TrustDomains: Sendable {
             },
             judge: { facts in
                 let peer = PeerIdentity(
-                    host: facts.host, port: Int(facts.port), certificates: facts.served.map { Certificate($0) },
+                    host: facts.host, port: Int(facts.port), kind: facts.isProxy ? .proxy : .origin,
+                    certificates: facts.served.map { Certificate($0) },
                     ocspResponse: facts.ocspResponse, onReport: { report(.wouldRefuse($0)) })
                 return TrustDomains.refusal(of: peer, by: evaluator)
             })

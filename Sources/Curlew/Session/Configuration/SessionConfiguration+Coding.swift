@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Session.Configuration: Codable {
-    private enum CodingKeys: CodingKey {
+    enum CodingKeys: CodingKey, CaseIterable {
         case timeouts, limits, tls, tcp, fields, http, buffers, redirects, retry, isEphemeral
-        case cachePolicy, coalescesRequests
+        case cachePolicy, coalescesRequests, proxy
     }
 
     /// Decodes a configuration; missing groups and missing members take their defaults.
@@ -24,12 +24,13 @@ extension Session.Configuration: Codable {
         isEphemeral = try container.decodeIfPresent(Bool.self, forKey: .isEphemeral) ?? isEphemeral
         cachePolicy = try container.decodeIfPresent(Request.CachePolicy.self, forKey: .cachePolicy) ?? cachePolicy
         coalescesRequests = try container.decodeIfPresent(Bool.self, forKey: .coalescesRequests) ?? coalescesRequests
+        proxy = try container.decodeIfPresent(Proxy.Policy.self, forKey: .proxy) ?? proxy
     }
 
     /// Encodes every group, but omits fields whose values are credentials (``HeaderName/isSensitive``).
     ///
     /// A configuration that is decoded from the result lacks these fields.
-    /// - Throws: `EncodingError.invalidValue` for a custom redirect policy, and the errors of the encoder.
+    /// - Throws: `EncodingError.invalidValue` for a custom redirect or proxy policy, and the errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(timeouts, forKey: .timeouts)
@@ -44,13 +45,15 @@ extension Session.Configuration: Codable {
         try container.encode(isEphemeral, forKey: .isEphemeral)
         try container.encode(cachePolicy, forKey: .cachePolicy)
         try container.encode(coalescesRequests, forKey: .coalescesRequests)
+        try container.encode(proxy, forKey: .proxy)
     }
 }
 
 extension Session.Configuration.Limits: Codable {
-    private enum Keys: CodingKey {
+    enum Keys: CodingKey, CaseIterable {
         case connectionsPerHost, connections, transfersPerHost, streamsPerConnection, idleConnectionLifetime
-        case connectionLifetime, responseBody, responseHead, responseFields, decompressionRatio, bandwidth
+        case connectionLifetime, requestsPerConnection, responseBody, responseHead, responseFields, decompressionRatio,
+            bandwidth
     }
 
     /// Decodes times as seconds; missing members take their defaults.
@@ -64,6 +67,7 @@ extension Session.Configuration.Limits: Codable {
         streamsPerConnection = try container.count(.streamsPerConnection) ?? streamsPerConnection
         idleConnectionLifetime = try container.seconds(.idleConnectionLifetime) ?? idleConnectionLifetime
         connectionLifetime = try container.seconds(.connectionLifetime)
+        requestsPerConnection = try container.count(.requestsPerConnection)
         responseBody = try container.count(.responseBody) ?? responseBody
         responseHead = try container.count(.responseHead) ?? responseHead
         decompressionRatio = try container.count(.decompressionRatio)
@@ -81,6 +85,7 @@ extension Session.Configuration.Limits: Codable {
         try container.encode(streamsPerConnection, forKey: .streamsPerConnection)
         try container.encode(idleConnectionLifetime.inSeconds, forKey: .idleConnectionLifetime)
         try container.encode(connectionLifetime?.inSeconds, forKey: .connectionLifetime)
+        try container.encode(requestsPerConnection, forKey: .requestsPerConnection)
         try container.encode(responseBody, forKey: .responseBody)
         try container.encode(responseHead, forKey: .responseHead)
         try container.encode(responseFields, forKey: .responseFields)
@@ -90,8 +95,8 @@ extension Session.Configuration.Limits: Codable {
 }
 
 extension Session.Configuration.HTTP: Codable {
-    private enum Keys: CodingKey {
-        case version, expectContinue, expectContinueTimeout, decompression, compression
+    enum Keys: CodingKey, CaseIterable {
+        case version, ping, expectContinue, expectContinueTimeout, decompression, compression
     }
 
     /// Decodes times as seconds; missing members take their defaults.
@@ -101,6 +106,7 @@ extension Session.Configuration.HTTP: Codable {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init()
         version = try container.decodeIfPresent(Version.self, forKey: .version) ?? version
+        ping = try container.decodeIfPresent(Ping.self, forKey: .ping)
         expectContinue =
             try container.decodeIfPresent(Request.ExpectContinue.self, forKey: .expectContinue) ?? expectContinue
         expectContinueTimeout = try container.seconds(.expectContinueTimeout) ?? expectContinueTimeout
@@ -114,6 +120,7 @@ extension Session.Configuration.HTTP: Codable {
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(version, forKey: .version)
+        try container.encode(ping, forKey: .ping)
         try container.encode(expectContinue, forKey: .expectContinue)
         try container.encode(expectContinueTimeout.inSeconds, forKey: .expectContinueTimeout)
         try container.encode(decompression, forKey: .decompression)
@@ -121,8 +128,29 @@ extension Session.Configuration.HTTP: Codable {
     }
 }
 
+extension Session.Configuration.HTTP.Ping: Codable {
+    private enum Keys: CodingKey { case interval, limit }
+
+    /// Decodes times as seconds; missing members take their defaults.
+    /// - Throws: `DecodingError.dataCorrupted` for a time that is negative or above about 31 years.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        self.init()
+        interval = try container.seconds(.interval) ?? interval
+        limit = try container.seconds(.limit) ?? limit
+    }
+
+    /// Encodes times as seconds.
+    /// - Throws: The errors of the encoder.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Keys.self)
+        try container.encode(interval.inSeconds, forKey: .interval)
+        try container.encode(limit.inSeconds, forKey: .limit)
+    }
+}
+
 extension Session.Configuration.Buffers: Decodable {
-    private enum Keys: CodingKey {
+    enum Keys: CodingKey, CaseIterable {
         case highWater, lowWater, receive
     }
 

@@ -9,7 +9,7 @@ internal import CurlewSupport
 extension EngineConfiguration {
     /// - Parameter keyLogRefused: Called with the reason if the file of `tls.keyLogFile` is not written, on any thread.
     init(
-        _ configuration: Session.Configuration, _ resolver: Resolver,
+        _ configuration: Session.Configuration, _ resolver: EngineResolver,
         keyLogRefused: @escaping @Sendable (String) -> Void
     ) {
         self.init()
@@ -35,10 +35,28 @@ extension EngineConfiguration {
             },
             userTimeout: tcp.userTimeout.map { $0.engineTime / 1_000_000 }, fastOpen: tcp.fastOpen)
         addressOrder = AddressOrder(sameAs: tcp.addressOrder)
+        attemptDelay = tcp.attemptDelay.engineTime
+        socketRules.interface = tcp.interface
+        socketRules.localAddress = tcp.localAddress
+        socketRules.forbidden = tcp.forbiddenInterfaces.map { SocketRules.Interfaces($0) }
+        requestsPerConnection = configuration.limits.requestsPerConnection ?? .max
+        pings = configuration.http.ping.map { Pings(interval: $0.interval.engineTime, limit: $0.limit.engineTime) }
         highWater = Int(clamping: configuration.buffers.highWater.bytes)
         lowWater = Int(clamping: configuration.buffers.lowWater.bytes)
         receiveBuffer = Int(clamping: configuration.buffers.receive.bytes)
         throttle = Throttle(configuration.limits.bandwidth)
+    }
+}
+
+extension SocketRules.Interfaces {
+    fileprivate init(_ interfaces: Session.Configuration.TCP.Interfaces) {
+        self =
+            switch interfaces {
+            case .named(let name): .named(name)
+            case .cellular: .kind(.cellular)
+            case .wifi: .kind(.wifi)
+            case .ethernet: .kind(.ethernet)
+            }
     }
 }
 

@@ -34,6 +34,11 @@ extension Session.Configuration {
         ///
         /// A connection that transfers share without a pause exceeds this age.
         public var connectionLifetime: Duration?
+        /// The maximum number of requests on a connection; nil, the default, for no limit.
+        ///
+        /// After this number of requests, the connection is closed when no transfer uses it. If a load balancer selects
+        /// a server for each connection, this limit distributes requests among the servers.
+        public var requestsPerConnection: Int?
         /// How many decoded bytes of a body are collected by calls that return the whole body; 64 MiB unless set.
         public var responseBody: ByteCount
         /// How many bytes the head of a response may have, together with informational heads and trailers; 256 KiB
@@ -61,7 +66,7 @@ extension Session.Configuration {
         public init(
             connectionsPerHost: Int = 64, connections: Int = 512, transfersPerHost: Int = 512,
             streamsPerConnection: Int = 100, idleConnectionLifetime: Duration = .seconds(60),
-            connectionLifetime: Duration? = nil,
+            connectionLifetime: Duration? = nil, requestsPerConnection: Int? = nil,
             responseBody: ByteCount = .defaultBodyLimit, responseHead: ByteCount = .kibibytes(256),
             responseFields: Int = 1000, decompressionRatio: Int? = nil,
             bandwidth: Request.BandwidthLimit = Request.BandwidthLimit()
@@ -72,6 +77,7 @@ extension Session.Configuration {
             self.streamsPerConnection = streamsPerConnection
             self.idleConnectionLifetime = idleConnectionLifetime
             self.connectionLifetime = connectionLifetime
+            self.requestsPerConnection = requestsPerConnection
             self.responseBody = responseBody
             self.responseHead = responseHead
             self.responseFields = responseFields
@@ -92,8 +98,32 @@ extension Session.Configuration {
             case http2PriorKnowledge
         }
 
+        /// PING frames on silent HTTP/2 connections (RFC 9113 §6.7).
+        public struct Ping: Sendable, Hashable {
+            /// The time without a byte from the server after which the session sends a PING; 30 seconds unless set.
+            ///
+            /// The session sends a PING both on connections in use and on idle connections.
+            public var interval: Duration
+            /// The time limit for the server's next byte after a PING; 5 seconds unless set.
+            ///
+            /// If the server sends no byte, the transfers over the connection fail with `.connectionLost`, and the
+            /// connection is closed.
+            public var limit: Duration
+
+            /// Creates settings; with the defaults, the session detects a dead server after 35 seconds of silence.
+            public init(interval: Duration = .seconds(30), limit: Duration = .seconds(5)) {
+                self.interval = interval
+                self.limit = limit
+            }
+        }
+
         /// How the version is chosen; automatically unless set.
         public var version: Version
+        /// The settings of PING frames on silent HTTP/2 connections; nil, the default, sends no PING frames.
+        ///
+        /// PING frames keep load balancers from closing connections, and detect a server that no longer responds. The
+        /// setting has no effect with a libcurl that contains its own nghttp2.
+        public var ping: Ping?
         /// The bodies that are sent only after an interim response of the server; from 1 MiB unless set.
         public var expectContinue: Request.ExpectContinue
         /// The time after which such a body is sent without an interim response; 1 s unless set.
@@ -105,11 +135,13 @@ extension Session.Configuration {
 
         /// Creates settings; each has its default unless given.
         public init(
-            version: Version = .automatic, expectContinue: Request.ExpectContinue = .above(.mebibytes(1)),
+            version: Version = .automatic, ping: Ping? = nil,
+            expectContinue: Request.ExpectContinue = .above(.mebibytes(1)),
             expectContinueTimeout: Duration = .seconds(1), decompression: Request.Decompression = .automatic,
             compression: Request.Compression = .off
         ) {
             self.version = version
+            self.ping = ping
             self.expectContinue = expectContinue
             self.expectContinueTimeout = expectContinueTimeout
             self.decompression = decompression

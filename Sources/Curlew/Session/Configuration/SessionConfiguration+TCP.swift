@@ -29,6 +29,19 @@ extension Session.Configuration {
             }
         }
 
+        /// Interfaces of this machine, by name or kind.
+        public enum Interfaces: Sendable, Hashable {
+            /// The interface with this name. A name that ends in "*", such as `wwan*`, covers all names with this
+            /// prefix.
+            case named(String)
+            /// Mobile broadband.
+            case cellular
+            /// Wireless networks (IEEE 802.11).
+            case wifi
+            /// Wired networks, and virtual Ethernet interfaces.
+            case ethernet
+        }
+
         /// A way to choose among several addresses of a host.
         ///
         /// The choice orders the addresses of each family. IPv6 and IPv4 alternate in any case (RFC 8305), beginning
@@ -62,6 +75,25 @@ extension Session.Configuration {
         public var fastOpen: Bool
         /// The address of a host that a connection tries first; as resolved unless set.
         public var addressOrder: AddressOrder
+        /// The time after which a connection also tries the other address family, IPv6 or IPv4, if the first family has
+        /// not responded (RFC 8305 §5), from 10 ms to 2 s; 250 ms unless set.
+        ///
+        /// libcurl tries the addresses of one family one after the other.
+        public var attemptDelay: Duration
+        /// The name of the interface for connections; nil, the default, for the system's choice.
+        ///
+        /// Before Linux 5.7, this requires CAP_NET_RAW. The setting has no effect on Unix sockets.
+        public var interface: String?
+        /// The local IP address of connections; nil, the default, for the system's choice.
+        ///
+        /// Connections then reach only addresses of the same family, IPv4 or IPv6.
+        public var localAddress: String?
+        /// Interfaces that no connection may use, such as `[.cellular, .named("wwan*")]`; empty unless set.
+        ///
+        /// The kernel's route to each address determines the interface. With a proxy, the route to the proxy counts.
+        public var forbiddenInterfaces: [Interfaces]
+        /// The traffic class of the packets that carry requests; ``Request/TrafficClass/standard`` unless set.
+        public var trafficClass: Request.TrafficClass
         /// The IP addresses of hosts, by host, used instead of a look-up, as in `/etc/hosts`.
         ///
         /// The host name stays the same for certificates, the `Host` field and everything else.
@@ -70,13 +102,20 @@ extension Session.Configuration {
         /// Creates settings; each has its default unless given.
         public init(
             keepAlive: KeepAlive? = nil, userTimeout: Duration? = nil, fastOpen: Bool = false,
-            addressOrder: AddressOrder = .asResolved, addresses: [String: [String]] = [:]
+            addressOrder: AddressOrder = .asResolved, addresses: [String: [String]] = [:],
+            trafficClass: Request.TrafficClass = .standard, attemptDelay: Duration = .milliseconds(250),
+            interface: String? = nil, localAddress: String? = nil, forbiddenInterfaces: [Interfaces] = []
         ) {
             self.keepAlive = keepAlive
             self.userTimeout = userTimeout
             self.fastOpen = fastOpen
             self.addressOrder = addressOrder
             self.addresses = addresses
+            self.trafficClass = trafficClass
+            self.attemptDelay = attemptDelay
+            self.interface = interface
+            self.localAddress = localAddress
+            self.forbiddenInterfaces = forbiddenInterfaces
         }
 
         /// The rule that the first invalid member breaks; nil when all are valid.
@@ -91,6 +130,15 @@ extension Session.Configuration {
             if let userTimeout, userTimeout < .milliseconds(1) || userTimeout > .milliseconds(Int32.max) {
                 return "tcp.userTimeout must be from 1 ms to 24 days"
             }
+            if attemptDelay < .milliseconds(10) || attemptDelay > .seconds(2) {
+                return "tcp.attemptDelay must be from 10 ms to 2 s"
+            }
+            // The kernel's limit is 16 bytes, including a NUL.
+            if let interface, !(1...15).contains(interface.utf8.count) || interface.utf8.contains(0) {
+                return "tcp.interface must have from 1 to 15 bytes"
+            }
+            if let localAddress, !HostName.isAddress(localAddress) { return "tcp.localAddress must be an IP address" }
+            if !trafficClass.isValid { return "tcp.trafficClass must be from 0 to 63" }
             for (host, addresses) in addresses {
                 guard HostName.key(host) != nil else { return "“\(host.escapingControls)” in tcp.addresses is no host" }
                 guard !addresses.isEmpty, addresses.allSatisfy(HostName.isAddress) else {
@@ -103,8 +151,9 @@ extension Session.Configuration {
 }
 
 extension Session.Configuration.TCP: Codable {
-    private enum Keys: CodingKey {
-        case keepAlive, userTimeout, fastOpen, addressOrder, addresses
+    enum Keys: CodingKey, CaseIterable {
+        case keepAlive, userTimeout, fastOpen, addressOrder, addresses, trafficClass, attemptDelay, interface
+        case localAddress, forbiddenInterfaces
     }
 
     /// Decodes times as seconds; missing members take their defaults.
@@ -118,6 +167,12 @@ extension Session.Configuration.TCP: Codable {
         fastOpen = try container.decodeIfPresent(Bool.self, forKey: .fastOpen) ?? fastOpen
         addressOrder = try container.decodeIfPresent(AddressOrder.self, forKey: .addressOrder) ?? addressOrder
         addresses = try container.decodeIfPresent([String: [String]].self, forKey: .addresses) ?? addresses
+        trafficClass = try container.decodeIfPresent(Request.TrafficClass.self, forKey: .trafficClass) ?? trafficClass
+        attemptDelay = try container.seconds(.attemptDelay) ?? attemptDelay
+        interface = try container.decodeIfPresent(String.self, forKey: .interface)
+        localAddress = try container.decodeIfPresent(String.self, forKey: .localAddress)
+        forbiddenInterfaces =
+            try container.decodeIfPresent([Interfaces].self, forKey: .forbiddenInterfaces) ?? forbiddenInterfaces
     }
 
     /// Encodes times as seconds.
@@ -129,6 +184,11 @@ extension Session.Configuration.TCP: Codable {
         try container.encode(fastOpen, forKey: .fastOpen)
         try container.encode(addressOrder, forKey: .addressOrder)
         try container.encode(addresses, forKey: .addresses)
+        try container.encode(trafficClass, forKey: .trafficClass)
+        try container.encode(attemptDelay.inSeconds, forKey: .attemptDelay)
+        try container.encode(interface, forKey: .interface)
+        try container.encode(localAddress, forKey: .localAddress)
+        try container.encode(forbiddenInterfaces, forKey: .forbiddenInterfaces)
     }
 }
 
@@ -154,5 +214,35 @@ extension Session.Configuration.TCP.KeepAlive: Codable {
         try container.encode(idle.inSeconds, forKey: .idle)
         try container.encode(interval.inSeconds, forKey: .interval)
         try container.encode(count, forKey: .count)
+    }
+}
+
+extension Session.Configuration.TCP.Interfaces: Codable {
+    /// Decodes "cellular", "wifi", "ethernet", or "name:" and a name.
+    /// - Throws: `DecodingError.dataCorrupted` for any other text.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        switch text {
+        case "cellular": self = .cellular
+        case "wifi": self = .wifi
+        case "ethernet": self = .ethernet
+        case _ where text.hasPrefix("name:") && text.count > 5: self = .named(String(text.dropFirst(5)))
+        default:
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "Use “cellular”, “wifi”, “ethernet”, or “name:” and a name.")
+        }
+    }
+
+    /// Encodes the text that `init(from:)` decodes.
+    /// - Throws: The errors of the encoder.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .named(let name): try container.encode("name:" + name)
+        case .cellular: try container.encode("cellular")
+        case .wifi: try container.encode("wifi")
+        case .ethernet: try container.encode("ethernet")
+        }
     }
 }

@@ -92,7 +92,7 @@ extension Session.Configuration {
 }
 
 extension Session.Configuration.TLS: Codable {
-    private enum Keys: CodingKey {
+    enum Keys: CodingKey, CaseIterable {
         case minimumVersion, maximumVersion, isRequired, ciphers, cipherSuites, negotiatesProtocol, serverNames
     }
 

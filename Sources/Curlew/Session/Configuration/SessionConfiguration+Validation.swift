@@ -19,6 +19,9 @@ extension Session.Configuration {
                 throw refused("“\(name)” must not be among the fields, since Curlew writes it")
             }
         }
+        if let proxy = self.proxy.namedProxy, let rule = proxy.brokenRule {
+            throw refused("the proxy \(proxy.url) cannot be used: \(rule)")
+        }
         if isEphemeral, tls.keyLogFile != nil { throw refused("an ephemeral session must not set tls.keyLogFile") }
         if buffers.lowWater > buffers.highWater {
             throw refused("buffers.lowWater must not be above buffers.highWater")
@@ -51,6 +54,12 @@ extension Session.Configuration {
         }
         if let lifetime = limits.connectionLifetime, lifetime <= .zero {
             throw refused("limits.connectionLifetime must be above zero")
+        }
+        if let count = limits.requestsPerConnection, count < 1 {
+            throw refused("limits.requestsPerConnection must be above zero")
+        }
+        if let ping = http.ping, ping.interval < .milliseconds(10) || ping.limit < .milliseconds(10) {
+            throw refused("http.ping must have times of at least 10 ms")
         }
         if let ratio = limits.decompressionRatio, ratio < 1 {
             throw refused("limits.decompressionRatio must be above zero")

@@ -28,6 +28,8 @@ extension Session {
         public var http: HTTP
         /// The sizes of a transfer's buffers.
         public var buffers: Buffers
+        /// The rule that selects the proxy of each request; ``Proxy/Policy/environment`` unless set.
+        public var proxy: Proxy.Policy
         /// The policy for redirects; unless set, up to 20 redirects to any target are followed.
         public var redirects: RedirectPolicy
         /// Whether the session keeps its state in memory only; false unless set.
@@ -57,6 +59,7 @@ extension Session {
             fields = Self.standardFields
             http = HTTP()
             buffers = Buffers()
+            proxy = .environment
             redirects = .follow()
             retry = .never
             isEphemeral = false
