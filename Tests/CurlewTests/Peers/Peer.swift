@@ -11,6 +11,7 @@ import Testing
 /// has.
 enum Peer: String, Sendable {
     case nginx, nghttpd, apache2, openssl, python3, curl, wget
+    case squid, tinyproxy, microsocks, danted, mitmdump
     /// Python libraries, installed as Debian packages.
     case werkzeug, botocore
     /// A Python library that Debian lacks, installed from PyPI.

@@ -16,7 +16,7 @@
 /// "␀" a NUL.
 enum RedirectMatrix {
     static let fields: [Character: HeaderName] = [
-        "A": "Authorization", "K": "Cookie", "P": "Proxy-Authorization", "Y": "x-api-key", "Z": "X-Auth-Token",
+        "A": "Authorization", "K": "Cookie", "Y": "x-api-key", "Z": "X-Auth-Token",
         "S": "X-Amz-Security-Token", "V": "X-CSRF-Token", "T": "X-Tenant",
         "C": "Content-Type", "L": "content-language", "N": "Content-Encoding", "H": "Content-Digest",
         "B": "Content-Disposition", "F": "Content-Location", "J": "Content-Range",
@@ -117,10 +117,10 @@ enum RedirectMatrix {
         """
 
     private static let origins = """
-        15.4 | 301 | GET | http://a/x | AKPYZSVTG | follow | http://b/y | GET http://b/y TG
-        15.4 | 302 | GET | http://a/x | AKPYZSVTG | keep | http://b/y | GET http://b/y G
-        15.4 | 302 | GET | http://a/x | AKPYZSVTG | keep | http://a/y | GET http://a/y AKPYZSVTG
-        15.4 | 302 | GET | http://a/x | AKPTG | keep | /y | GET http://a/y AKPTG
+        15.4 | 301 | GET | http://a/x | AKYZSVTG | follow | http://b/y | GET http://b/y TG
+        15.4 | 302 | GET | http://a/x | AKYZSVTG | keep | http://b/y | GET http://b/y G
+        15.4 | 302 | GET | http://a/x | AKYZSVTG | keep | http://a/y | GET http://a/y AKYZSVTG
+        15.4 | 302 | GET | http://a/x | AKTG | keep | /y | GET http://a/y AKTG
         15.4 | 303 | POST | http://a/x | ACTG+b | keep | http://b/y | GET http://b/y G
         15.4 | 307 | POST | http://a/x | ACTG+b | keep | http://b/y | POST http://b/y CG+b
         15.4 | 308 | PUT | http://a/x | KCIG+b | follow | http://b/y | PUT http://b/y CIG+b

@@ -32,7 +32,7 @@ struct AddressOrderTests {
     private func session(_ order: Session.Configuration.TCP.AddressOrder) -> Session {
         Session(
             Session.Configuration { $0.tcp.addressOrder = order },
-            resolver: Resolver { _ in .success(AddressOrderTests.addresses) })
+            resolver: Resolver { _ in .success(.init(AddressOrderTests.addresses)) })
     }
 
     /// Sends requests and returns the number of requests for each address.

@@ -13,6 +13,7 @@ extension TransferEvent {
     var word: String {
         switch kind {
         case .state(let state): "is \(state.rawValue)"
+        case .routed(let choice): "routed \(choice)"
         case .queued: "queued"
         case .resolved: "resolved"
         case .connected(_, let isReused): isReused ? "reused" : "connected"
