@@ -14,7 +14,9 @@ struct ProxyInterceptor: FoldableInterceptor {
 
     let routes: RouteTable
     private let spaces = ProtectionSpaces()
-    /// Has an entry after a proxy has accepted a digest. Later requests then send a digest in the first attempt.
+    /// Has an entry after a proxy has accepted a digest.
+    ///
+    /// Later requests then send a digest in the first attempt.
     private let state = Revision()
 
     init(routes: RouteTable) { self.routes = routes }
@@ -136,7 +138,9 @@ struct ProxyProof: Sendable {
 }
 
 extension IncomingResponse {
-    /// Whether a proxy that forwards requests responded with 407. A 407 through a tunnel is a response of the server.
+    /// Whether a proxy that forwards requests responded with 407.
+    ///
+    /// A 407 through a tunnel is a response of the server.
     fileprivate var isRefusedByProxy: Bool {
         guard head.status == .proxyAuthenticationRequired, let target = attempt?.engine.plan.target else {
             return false

@@ -26,13 +26,17 @@ final class RouteTable: Sendable {
         var order: [Key] = []
     }
 
-    /// The maximum number of routes in the table. The next request over a removed route opens a new connection.
+    /// The maximum number of routes in the table.
+    ///
+    /// The next request over a removed route opens a new connection.
     private static let size = 256
 
     /// The policy and the traffic class of requests whose options set neither.
     private let policy: Proxy.Policy
     private let trafficClass: Request.TrafficClass
-    /// Whether requests without TLS use HTTP/2. They need a tunnel, because proxies forward only HTTP/1.1.
+    /// Whether requests without TLS use HTTP/2.
+    ///
+    /// They need a tunnel, because proxies forward only HTTP/1.1.
     private let tunnelsAll: Bool
     private let environment: ProxyEnvironment
     private let makeTrust: @Sendable (Proxy) -> TrustDomain

@@ -47,7 +47,9 @@ extension SocketTable {
         entries[Int(descriptor)].pingedAt = 0
     }
 
-    /// Records the acknowledgement of a PING. libcurl may have read it without an event of the socket.
+    /// Records the acknowledgement of a PING.
+    ///
+    /// libcurl may have read it without an event of the socket.
     func recordAnswer(of session: UnsafeMutableRawPointer) {
         guard let index = entries.firstIndex(where: { $0.session == session }) else { return }
         recordBytes(from: CInt(index))

@@ -67,7 +67,9 @@ struct ResolverClosureTests {
         for step in [Duration.zero, .seconds(4), .seconds(2), .seconds(100)] {
             clock.advance(by: step)
             for host in ["short.test", "long.test"] {
-                _ = try await session.data(for: Request("http://\(host):\(server.port)/"))
+                // A new connection needs addresses each time.
+                let request = Request("http://\(host):\(server.port)/", options: [.connection(.own)])
+                _ = try await session.data(for: request)
             }
         }
         #expect(log.all.count { $0 == "short.test" } == 3)
