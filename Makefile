@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 # The number of tests that run at once: if all tests ran at once, each would be so slow that its peers would time out.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
+# The servers of the demos are on this machine; a proxy in the environment stays in use for other hosts.
+comma := ,
+export no_proxy := $(if $(no_proxy),$(no_proxy)$(comma))localhost,127.0.0.1,::1
 .PHONY: help run demo-api demo-cache demo-cookies demo-download demo-faults demo-observe demo-proxy demo-resilient demo-stream demo-trust test test-newer-libcurl check bench sanitize sabotage fuzz format clean
 
 help: ## list the commands

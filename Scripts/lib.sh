@@ -1,6 +1,9 @@
 # Functions for the bash scripts. Source this file; do not run it.
 # shellcheck shell=bash
 
+# The servers of tests and demos are on this machine, and sessions use the proxies in the environment.
+without_proxies() { unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY; }
+
 say() { printf '%s\n' "$*"; }
 warn() { printf '%s\n' "$*" >&2; }
 die() { warn "error: $*"; exit 1; }
