@@ -143,8 +143,7 @@ extension SessionCore {
             for run in all { run.cancel() }
         }
         for run in runs {
-            guard let outcome = run.outcome, let failure = outcome.failure else { continue }
-            if case .connectedOnly = failure.reason { continue }
+            guard let outcome = run.outcome, let failure = outcome.failure, !failure.isConnectedOnly else { continue }
             throw Attempt(bare, run, policy: nil).error(failure, outcome)
         }
     }

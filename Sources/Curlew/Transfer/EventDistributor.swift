@@ -119,7 +119,7 @@ extension TransferEvent {
     ) -> [Kind] {
         let metrics = Kind.metrics(TransferMetrics(outcome.metrics))
         if !outcome.endsTransfer { return [metrics] }
-        guard let failure = outcome.failure else { return [metrics, .finished(nil)] }
+        guard let failure = outcome.failure, !failure.isConnectedOnly else { return [metrics, .finished(nil)] }
         var request = Request(Method(plan.method), plan.url)
         request.options.label = plan.label
         let response = outcome.head.map { ResponseHead($0, url: plan.url) }

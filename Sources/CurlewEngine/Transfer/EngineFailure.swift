@@ -110,6 +110,9 @@ package struct EngineFailure: Error {
         }
     }
 
+    /// Whether the run has opened the connection that its plan asked for, which is a success.
+    package var isConnectedOnly: Bool { if case .connectedOnly = reason { true } else { false } }
+
     package var isCancellation: Bool { if case .cancelled = reason { true } else { false } }
 
     /// The same failure for a proxy in place of the server.

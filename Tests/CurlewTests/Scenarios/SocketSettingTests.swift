@@ -139,6 +139,15 @@ struct SocketSettingTests {
         #expect(error.kind == .cannotConnect)
     }
 
+    @Test func preconnectIsASuccessForObservers() async throws {
+        let server = try MockServer { _ in .text("ok") }
+        let recorder = SessionEventRecorder()
+        let session = Session(observers: [recorder])
+        try await session.preconnect(to: Request(server.url()))
+        await recorder.wait { events in events.words.contains { $0.hasPrefix("finished") } }
+        #expect(recorder.events.words.contains("finished"))
+    }
+
     @Test func preconnectedHTTP2ConnectionIsShared() async throws {
         let authority = try TestAuthority()
         let server = try HTTP2Server(tls: authority.issue()) { _ in .respond(200, text: "two") }
