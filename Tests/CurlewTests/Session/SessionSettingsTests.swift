@@ -37,6 +37,8 @@ import Testing
         (#"{"limits": {"connections": 0}}"#, "limits.connections"),
         (#"{"http": {"version": "http9"}}"#, "http.version"), (#"{"proxy": "gopher://x"}"#, "proxy"),
         (#"{"proxy": "http://anna:hunter2@x"}"#, "proxy"), (#"{"retry": {"methods": []}}"#, "retry.limit"),
+        (#"{"limits": {"requestsPerConnection": 0}}"#, "limits.requestsPerConnection"),
+        (#"{"http": {"ping": {"interval": 0.001}}}"#, "http.ping"),
         (#"{"tls": {"keyLogFile": "/tmp/keys"}}"#, "tls.keyLogFile"),
         (#"{"tcp": {"trafficClass": 64}}"#, "tcp.trafficClass"),
         (#"{"tcp": {"forbiddenInterfaces": ["wwan0"]}}"#, "tcp.forbiddenInterfaces"),
@@ -47,6 +49,26 @@ import Testing
             error?.requestFlaw == .configuration && error?.message.contains(name) == true,
             "\(String(describing: error))")
         #expect(error?.message.contains("hunter2") == false)
+    }
+
+    @Test func proxyThatCannotBeUsedIsInvalid() throws {
+        var proxy = try Proxy("http://proxy.test:3128", .basic("an:na", "secret"))
+        for field in [HeaderName("bad name"), .host] {
+            let rule = #expect(throws: NetworkError.self) {
+                try Session.Configuration { $0.proxy = .always(proxy) }.validate()
+            }
+            #expect(rule?.requestFlaw == .configuration && rule?.message.contains("proxy.test") == true)
+            proxy.credentials = .basic("anna", "secret")
+            proxy.fields = [:]
+            proxy.fields[field] = "x"
+        }
+        let long = String(repeating: "x", count: 256)
+        #expect(throws: NetworkError.self) {
+            try Session.Configuration { $0.proxy = .always(try Proxy("socks5h://proxy.test", .basic("anna", long))) }
+                .validate()
+        }
+        try Session.Configuration { $0.proxy = .always(try Proxy("http://proxy.test", .basic("anna", long))) }
+            .validate()
     }
 
     @Test func environmentChangesMembers() throws {
