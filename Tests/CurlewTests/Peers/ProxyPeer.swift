@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import Testing
 
 @testable import Curlew
@@ -141,8 +142,7 @@ extension ProxyPeer.Kind {
             external: lo
             clientmethod: none
             socksmethod: none
-            user.privileged: root
-            user.unprivileged: nobody
+            \(geteuid() == 0 ? "user.privileged: root\nuser.unprivileged: www-data" : "")
             client pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
             socks block { from: 0.0.0.0/0 to: forbidden.test }
             socks pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
@@ -180,8 +180,7 @@ extension ProxyPeer.Kind {
             PidFile \(folder)/httpd.pid
             Mutex pthread
             \(load)
-            User www-data
-            Group www-data
+            \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
             AllowCONNECT 1-65535
             ErrorLog "|$sed -u /resuming.normal/q; exec cat > \(folder)/error.log"
             LogFormat "%r %>s \\"%{Authorization}i\\" \\"%{Proxy-Authorization}i\\"" curlew

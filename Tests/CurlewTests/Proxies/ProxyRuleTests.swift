@@ -125,6 +125,22 @@ import Testing
         #expect(try choice(variables, "http://b.test/") == nil)
     }
 
+    @Test func curlCommandTakesTheSameRouteWithoutCredentials() throws {
+        let proxy = try Proxy("http://anna:secret@proxy.test:3128")
+        let rows: [(Request.Options, String)] = [
+            ([.proxy(.none)], "--noproxy '*'"), ([.unixSocket("/run/a.sock")], "--unix-socket /run/a.sock"),
+            ([.unixSocket("@a")], "--abstract-unix-socket a"),
+            ([.proxy(.always(proxy, except: "b.test"))], "--proxy http://proxy.test:3128"),
+            ([.proxy(.always(proxy, except: "b.test"))], "--noproxy b.test"),
+        ]
+        for (options, part) in rows {
+            let text = Request("http://a.test/", options: options).curlDescription(showingSecrets: true)
+            #expect(text.contains(part) && !text.contains("secret"), "\(text)")
+        }
+        let plain = Request("http://a.test/").curlDescription(showingSecrets: true)
+        #expect(!plain.contains("proxy") && !plain.contains("socket"))
+    }
+
     // MARK: Coding
 
     @Test(arguments: [
