@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The connections and transfers of one server at an instant.
-package struct PoolCounts: Sendable, Hashable {
+package struct PoolCounts: Sendable {
     package var host: String
     package var port: UInt16
     package var isSecure: Bool
@@ -15,16 +15,6 @@ package struct PoolCounts: Sendable, Hashable {
     /// The transfers with a slot, and those that wait for one.
     package var running: Int
     package var queued: Int
-
-    package static func == (one: PoolCounts, other: PoolCounts) -> Bool {
-        one.host == other.host && one.port == other.port && one.isSecure == other.isSecure && one.open == other.open
-            && one.idle == other.idle && one.running == other.running && one.queued == other.queued
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(host)
-        hasher.combine(port)
-    }
 }
 
 extension CurlTransport {
