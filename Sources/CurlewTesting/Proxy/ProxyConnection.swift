@@ -188,16 +188,7 @@ final class ProxyConnection {
         let request = MockProxy.Request(
             method: isNamed ? "SOCKS4a" : "SOCKS4", target: authority(host, port), fields: [],
             user: user.isEmpty ? nil : user, password: nil, connection: number)
-        func reply(_ code: UInt8) -> [UInt8] { [0, code, 0, 0, 0, 0, 0, 0] }
-        let isAccepted = try perform(script.record(request), on: stream) { _, _ in
-            throw Disconnect.ended
-        } code: { code in
-            try stream.send(reply(code)[...])
-            throw Disconnect.ended
-        }
-        guard isAccepted else { return }
-        guard let server = try? Socket.connect(toPort: port) else { return try stream.send(reply(91)[...]) }
-        try Self.carry(stream, to: server, after: reply(90))
+        try connect(request, to: port, stream, accepted: 90, unreachable: 91) { [0, $0, 0, 0, 0, 0, 0, 0] }
     }
 
     private func serveSOCKS5(_ input: inout SOCKSInput, _ stream: any ByteStream) throws {
@@ -235,7 +226,19 @@ final class ProxyConnection {
         let request = MockProxy.Request(
             method: "SOCKS5", target: authority(host, port), fields: [], user: user, password: password,
             connection: number)
-        func reply(_ code: UInt8) -> [UInt8] { [5, code, 0, 1, 0, 0, 0, 0, 0, 0] }
+        try connect(request, to: port, stream, accepted: 0, unreachable: 5) { [5, $0, 0, 1, 0, 0, 0, 0, 0, 0] }
+    }
+
+    /// Answers a request for a connection to a port, and transfers the bytes of that connection.
+    ///
+    /// - Parameters:
+    ///   - accepted: The code of a reply to an accepted request.
+    ///   - unreachable: The code of a reply when the port accepts no connection.
+    ///   - reply: Returns the bytes of the reply with a code.
+    private func connect(
+        _ request: MockProxy.Request, to port: UInt16, _ stream: any ByteStream, accepted: UInt8, unreachable: UInt8,
+        reply: (UInt8) -> [UInt8]
+    ) throws {
         let isAccepted = try perform(script.record(request), on: stream) { _, _ in
             throw Disconnect.ended
         } code: { code in
@@ -243,8 +246,8 @@ final class ProxyConnection {
             throw Disconnect.ended
         }
         guard isAccepted else { return }
-        guard let server = try? Socket.connect(toPort: port) else { return try stream.send(reply(5)[...]) }
-        try Self.carry(stream, to: server, after: reply(0))
+        guard let server = try? Socket.connect(toPort: port) else { return try stream.send(reply(unreachable)[...]) }
+        try Self.carry(stream, to: server, after: reply(accepted))
     }
 
     // MARK: Transfer of bytes
