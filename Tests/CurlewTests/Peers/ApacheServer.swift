@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import Glibc
 
 @testable import Curlew
 
@@ -15,9 +14,10 @@ struct ApacheServer: PeerServer {
     private static let sharedResult = Result { try ApacheServer() }
 
     /// Whether this Apache has mod_brotli.
-    static var hasBrotli: Bool { FileManager.default.fileExists(atPath: "\(modules)/mod_brotli.so") }
+    static var hasBrotli: Bool {
+        FileManager.default.fileExists(atPath: "\(ApacheConfiguration.modules)/mod_brotli.so")
+    }
 
-    private static let modules = "/usr/lib/apache2/modules"
     let instance: PeerInstance
 
     init() throws {
@@ -49,14 +49,13 @@ struct ApacheServer: PeerServer {
 
         """
 
-    private static func loadModules() -> String {
+    private static var modules: [String] {
         let names = [
             "mpm_event", "authz_core", "mime", "headers", "alias", "filter", "deflate", "brotli", "dav", "dav_fs",
             "lua", "expires",
             "ssl", "http2", "socache_shmcb", "authn_core", "authn_file", "authz_user", "auth_basic", "auth_digest",
         ]
         return names.filter { $0 != "brotli" || hasBrotli }
-            .map { "LoadModule \($0)_module \(modules)/mod_\($0).so" }.joined(separator: "\n")
     }
 
     /// Configures the paths `/name` and `/name/upload`, which require a password.
@@ -74,7 +73,6 @@ struct ApacheServer: PeerServer {
         """
     }
 
-    /// Returns the configuration; the log goes to standard output until the server has started, then to a file.
     private static func configuration(_ folder: String, _ ports: [PeerListener: UInt16]) -> String {
         func virtualHost(_ listener: PeerListener, _ protocols: String) -> String {
             let isSecure = listener == .secure || listener == .http1Only
@@ -88,13 +86,7 @@ struct ApacheServer: PeerServer {
                 """
         }
         return """
-            ServerRoot \(folder)
-            ServerName localhost
-            DefaultRuntimeDir \(folder)
-            PidFile \(folder)/httpd.pid
-            Mutex pthread
-            \(loadModules())
-            \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
+            \(ApacheConfiguration.base(folder, modules: modules))
             ServerLimit 1
             StartServers 1
             ThreadLimit 128
@@ -103,7 +95,6 @@ struct ApacheServer: PeerServer {
             MinSpareThreads 1
             MaxSpareThreads 128
             LogLevel notice
-            ErrorLog "|$sed -u /resuming.normal/q; exec cat > \(folder)/error.log"
             TypesConfig /dev/null
             AddType text/plain .txt
             KeepAlive on
@@ -111,8 +102,6 @@ struct ApacheServer: PeerServer {
             MaxKeepAliveRequests 0
             H2MaxSessionStreams 256
             SSLSessionCache shmcb:\(folder)/sessions
-            SSLCertificateFile \(folder)/chain.pem
-            SSLCertificateKeyFile \(folder)/key.pem
             Header always set Peer-Connection "expr=%{REMOTE_PORT}"
             DocumentRoot \(folder)/files
             DavLockDB \(folder)/temporary/locks

@@ -156,8 +156,6 @@ extension ProxyPeer.Kind {
             "mpm_event", "authz_core", "authn_core", "authn_file", "authz_user", "authz_host", "auth_basic", "ssl",
             "socache_shmcb", "proxy", "proxy_http", "proxy_connect",
         ]
-        let load = modules.map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(
-            separator: "\n")
         func host(_ port: String, _ rules: String, isSecure: Bool = false) -> String {
             """
             Listen 127.0.0.1:\(port)
@@ -174,19 +172,10 @@ extension ProxyPeer.Kind {
         let users =
             "AuthType Basic\nAuthName staff\nAuthBasicProvider file\nAuthUserFile \(folder)/passwords\nRequire valid-user"
         return """
-            ServerRoot \(folder)
-            ServerName localhost
-            DefaultRuntimeDir \(folder)
-            PidFile \(folder)/httpd.pid
-            Mutex pthread
-            \(load)
-            \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
+            \(ApacheConfiguration.base(folder, modules: modules))
             AllowCONNECT 1-65535
-            ErrorLog "|$sed -u /resuming.normal/q; exec cat > \(folder)/error.log"
             LogFormat "%r %>s \\"%{Authorization}i\\" \\"%{Proxy-Authorization}i\\"" curlew
             CustomLog \(folder)/temporary/access.log curlew
-            SSLCertificateFile \(folder)/chain.pem
-            SSLCertificateKeyFile \(folder)/key.pem
             \(host(plain, "Require all granted"))
             \(host(protected, users))
             \(host(secure, "Require all granted", isSecure: true))
