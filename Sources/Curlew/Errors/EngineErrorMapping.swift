@@ -178,6 +178,11 @@ extension NetworkError {
         /// Returns the meaning of a SOCKS proxy's reply.
         private static func socksRefused(_ fault: SOCKSFault, _ host: String, _ proxy: Proxy.Choice?) -> Meaning {
             let name = proxy.map { "The proxy \($0)" } ?? "The proxy"
+            func notConnected(
+                _ kind: Kind, _ text: String, hint: String = "Check the host, the port and the rules of the proxy."
+            ) -> Meaning {
+                Meaning(kind, "\(name) did not connect to \(host): \(text).", hint: hint, code: 97)
+            }
             return switch fault {
             case .credentials:
                 Meaning(
@@ -187,18 +192,12 @@ extension NetworkError {
                 Meaning(
                     .cannotResolve, "The host “\(host)” has no address that the proxy can use.",
                     hint: "Use socks4a or socks5h, so that the proxy looks up the name.", code: 97)
-            case .refused(let text):
-                Meaning(
-                    .proxyRefused, "\(name) did not connect to \(host): \(text).",
-                    hint: "Check the host, the port and the rules of the proxy.", code: 97)
-            case .unreachable(let text):
-                Meaning(
-                    .cannotConnect, "\(name) did not connect to \(host): \(text).",
-                    hint: "Check the host, the port and the rules of the proxy.", code: 97)
+            case .refused(let text): notConnected(.proxyRefused, text)
+            case .unreachable(let text): notConnected(.cannotConnect, text)
             case .broken:
-                Meaning(
-                    .connectionLost, "\(name) did not connect to \(host): it speaks another protocol or disconnected.",
-                    hint: "Check the scheme and the port of the proxy.", code: 97)
+                notConnected(
+                    .connectionLost, "it speaks another protocol or disconnected",
+                    hint: "Check the scheme and the port of the proxy.")
             }
         }
 
