@@ -9,23 +9,12 @@ extension Proxy {
     /// request.options.proxy = .always(try Proxy("socks5h://127.0.0.1:1080"))
     /// ```
     public struct Policy: Sendable, Hashable {
-        /// A closure with an identity, for comparisons.
-        final class Chooser: Sendable, Hashable {
-            let choose: @Sendable (Request) throws -> Proxy?
-
-            init(_ choose: @escaping @Sendable (Request) throws -> Proxy?) { self.choose = choose }
-
-            static func == (lhs: Chooser, rhs: Chooser) -> Bool { lhs === rhs }
-
-            func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-        }
-
         enum Rule: Sendable, Hashable {
             case inherited
             case environment
             case none
             case always(Proxy, except: ProxyExceptions)
-            case custom(Chooser)
+            case custom(IdentifiedClosure<@Sendable (Request) throws -> Proxy?>)
         }
 
         let rule: Rule
@@ -69,7 +58,7 @@ extension Proxy {
         ///   least once for each attempt, in the task that sends the request, so it must be fast. If the closure throws
         ///   a `NetworkError`, the request fails with it; any other error fails the request with `.interceptorFailed`.
         public static func custom(_ choose: @escaping @Sendable (Request) throws -> Proxy?) -> Policy {
-            Policy(rule: .custom(Chooser(choose)))
+            Policy(rule: .custom(IdentifiedClosure(choose)))
         }
 
         /// The proxy of an `always` policy; nil for other policies.
@@ -90,9 +79,9 @@ extension Proxy {
                     return Choice(proxy: nil, reason: .exception(entry, in: "except"))
                 }
                 return Choice(proxy: proxy, reason: .policy)
-            case .custom(let chooser):
+            case .custom(let closure):
                 do {
-                    return Choice(proxy: try chooser.choose(request), reason: .closure)
+                    return Choice(proxy: try closure.body(request), reason: .closure)
                 } catch let error as NetworkError {
                     throw error
                 } catch {

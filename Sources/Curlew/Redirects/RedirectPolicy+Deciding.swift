@@ -65,12 +65,12 @@ extension RedirectPolicy {
             return .follow
         case .none: return .stop
         case .sameOrigin: return proposal.isSameOrigin ? .follow : .stop
-        case .custom(let question):
+        case .custom(let closure):
             let redirect = RedirectPolicy.Redirect(
                 request: request, response: head, proposed: proposal.request, count: head.history.count,
                 isSameOrigin: proposal.isSameOrigin, isDowngrade: proposal.isDowngrade)
             do {
-                return try await question.decide(redirect)
+                return try await closure.body(redirect)
             } catch {
                 guard error is CancellationError || (error as? NetworkError)?.isCancellation == true else {
                     return .fail(error)

@@ -14,24 +14,11 @@
 /// request.options.redirects = .custom { $0.isDowngrade ? .stop : .follow }
 /// ```
 public struct RedirectPolicy: Sendable, Hashable {
-    /// A closure with an identity, for comparisons.
-    final class Decider: Sendable, Hashable {
-        let decide: @Sendable (RedirectPolicy.Redirect) async throws -> RedirectPolicy.Decision
-
-        init(_ decide: @escaping @Sendable (RedirectPolicy.Redirect) async throws -> RedirectPolicy.Decision) {
-            self.decide = decide
-        }
-
-        static func == (lhs: Decider, rhs: Decider) -> Bool { lhs === rhs }
-
-        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-    }
-
     enum Rule: Sendable, Hashable {
         case follow
         case none
         case sameOrigin
-        case custom(Decider)
+        case custom(IdentifiedClosure<@Sendable (Redirect) async throws -> Decision>)
     }
 
     let rule: Rule
@@ -88,7 +75,7 @@ public struct RedirectPolicy: Sendable, Hashable {
     public static func custom(
         max: Int = 20, _ decide: @escaping @Sendable (RedirectPolicy.Redirect) async throws -> RedirectPolicy.Decision
     ) -> RedirectPolicy {
-        RedirectPolicy(.custom(Decider(decide)), maximum: max)
+        RedirectPolicy(.custom(IdentifiedClosure(decide)), maximum: max)
     }
 
     /// Returns a copy that also omits these fields in requests to another origin.
