@@ -330,7 +330,19 @@ extension CurlTransport {
         }
         let status = curlew_get_long(handle.curl, CURLINFO_HTTP_CONNECTCODE)
         // libcurl stores the status of the last response to CONNECT, and 0 before the first one.
-        return status == 0 || (200...299).contains(status) ? nil : .proxyRefused(status: status)
+        guard status != 0, !(200...299).contains(status) else { return nil }
+        handle.isRefusedByProxy = status == 407
+        return .proxyRefused(status: status, schemes: Self.schemes(offeredTo: handle))
+    }
+
+    /// Returns the schemes in `Proxy-Authenticate` of the last 407 to CONNECT.
+    private static func schemes(offeredTo handle: EasyHandle) -> [String] {
+        let known = [
+            (curlew_auth_basic, "Basic"), (curlew_auth_digest, "Digest"), (curlew_auth_bearer, "Bearer"),
+            (curlew_auth_negotiate, "Negotiate"), (curlew_auth_ntlm, "NTLM"),
+        ]
+        let offer = curlew_get_long(handle.curl, CURLINFO_PROXYAUTH_AVAIL)
+        return known.filter { offer & $0.0 != 0 }.map(\.1)
     }
 
     /// Returns the peer's protocol violation that libcurl reports as an error of another kind.

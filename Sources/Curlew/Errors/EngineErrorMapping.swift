@@ -93,12 +93,12 @@ extension NetworkError {
 
         init(_ failure: EngineFailure, of request: Request? = nil, by proxy: Proxy.Choice? = nil) {
             switch failure.reason {
-            case .proxyRefused(let status):
+            case .proxyRefused(let status, let schemes):
                 let target = request.flatMap { try? $0.target() }
                 self = Meaning(
                     NetworkError(
                         proxyRefusal: status, of: proxy, to: target.map { authority($0.host, $0.port) },
-                        phase: .connecting))
+                        offering: schemes.map { .init($0) }, phase: .connecting))
                 code = 56
             case .socksRefused(let fault, let host):
                 self = .socksRefused(fault, host, proxy)

@@ -121,7 +121,8 @@ struct ProxyInterceptor: FoldableInterceptor {
         let choice = response.attempt?.engine.plan.target.proxyChoice
         await response.discard()
         return NetworkError(
-            proxyRefusal: response.head.status.code, of: choice, to: nil, phase: .receiving, request: request,
+            proxyRefusal: response.head.status.code, of: choice, to: nil,
+            offering: response.head.proxyChallenges.map(\.scheme), phase: .receiving, request: request,
             response: response.head)
     }
 }
@@ -163,21 +164,20 @@ extension NetworkError {
     ///   - status: The status of the proxy's response.
     ///   - choice: The proxy and the reason for it.
     ///   - server: The host and the port of the tunnel; nil for a request that the proxy forwards.
+    ///   - schemes: The schemes that a 407 offers, as far as they are known.
     init(
-        proxyRefusal status: Int, of choice: Proxy.Choice?, to server: String?, phase: Phase, request: Request? = nil,
+        proxyRefusal status: Int, of choice: Proxy.Choice?, to server: String?,
+        offering schemes: [ChallengeAuthentication.Challenge.Scheme], phase: Phase, request: Request? = nil,
         response: ResponseHead? = nil
     ) {
         let name = choice.map { "The proxy \($0)" } ?? "The proxy"
         if status == 407 {
-            let hint =
-                choice?.proxy?.credentials == nil
-                ? "Set a name and a password, with Proxy(url, .basic(name, password)) or in the URL of the variable."
-                : "Check the name and the password for the proxy. Use .digest if the proxy requires it."
+            let hasCredentials = choice?.proxy?.credentials != nil
             self.init(
                 .proxyAuthenticationRequired, phase: phase,
-                choice?.proxy?.credentials == nil
-                    ? "\(name) requires credentials." : "\(name) does not accept the credentials.",
-                hint: hint, request: request, response: response)
+                "\(name) \(hasCredentials ? "does not accept the credentials" : "requires credentials").",
+                hint: Self.hint(offering: schemes, hasCredentials: hasCredentials), request: request,
+                response: response)
         } else {
             self.init(
                 status < 500 ? .proxyRefused : .cannotConnect, phase: phase,
@@ -187,5 +187,25 @@ extension NetworkError {
                     : "The proxy cannot reach the server; check the host and the port.",
                 request: request, response: response)
         }
+    }
+
+    /// Returns the hint for a 407, which names at most eight schemes.
+    private static func hint(
+        offering schemes: [ChallengeAuthentication.Challenge.Scheme], hasCredentials: Bool
+    ) -> String {
+        var names: [ChallengeAuthentication.Challenge.Scheme] = []
+        for scheme in schemes where names.count < 8 && !names.contains(scheme) { names.append(scheme) }
+        let offer =
+            names.isEmpty ? "" : "The proxy offers \(names.map(\.description).joined(separator: ", ")). "
+        let advice =
+            if !schemes.isEmpty, !schemes.contains(.basic), !schemes.contains(.digest) {
+                "Curlew supports only Basic, Digest and tokens in Proxy.fields; a local relay such as cntlm or px can "
+                    + "add Negotiate and NTLM."
+            } else if hasCredentials {
+                "Check the name and the password for the proxy. Use .digest if the proxy requires it."
+            } else {
+                "Set a name and a password, with Proxy(url, .basic(name, password)) or in the URL of the variable."
+            }
+        return offer + advice
     }
 }

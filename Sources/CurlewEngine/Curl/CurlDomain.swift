@@ -97,6 +97,8 @@ final class CurlDomain {
         handle.forgetAddresses()
         // libcurl 7.88 counts the retries of a handle over its whole life, and fails the retry after the fifth.
         if handle.hasRetried { return }
+        // libcurl does not report an offer of Digest a second time.
+        if handle.isRefusedByProxy { return }
         if idle.count < mostIdle { idle.append(handle) }
     }
 

@@ -60,6 +60,8 @@ final class EasyHandle {
     var order: AddressOrder?
     /// Whether libcurl retried a request because its connection had died.
     var hasRetried = false
+    /// Whether a proxy refused the tunnel with a 407, which libcurl does not forget.
+    var isRefusedByProxy = false
 
     private let detail: UnsafeMutablePointer<CChar>
     private(set) var url: ParsedURL?

@@ -48,8 +48,9 @@ package struct EngineFailure: Error {
         case endNotSignalled
         case untrusted(any Error)
         case untrustedProxy(any Error)
-        /// An HTTP proxy did not open the tunnel, with the status of its response to CONNECT.
-        case proxyRefused(status: Int)
+        /// An HTTP proxy did not open the tunnel: the status of its response to CONNECT, and the schemes that a 407
+        /// offers, as far as libcurl knows them.
+        case proxyRefused(status: Int, schemes: [String])
         /// A SOCKS proxy did not connect to the host.
         indirect case socksRefused(SOCKSFault, host: String)
         case bodySource(any Error)

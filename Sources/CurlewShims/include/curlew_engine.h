@@ -40,6 +40,9 @@ static inline CURLcode curlew_set_pointer(CURL *easy, CURLoption option, const v
 // Swift does not import macros with casts.
 static const long curlew_auth_basic = (long)CURLAUTH_BASIC;
 static const long curlew_auth_digest = (long)CURLAUTH_DIGEST;
+static const long curlew_auth_negotiate = (long)CURLAUTH_NEGOTIATE;
+static const long curlew_auth_ntlm = (long)CURLAUTH_NTLM;
+static const long curlew_auth_bearer = (long)CURLAUTH_BEARER;
 
 typedef size_t (*curlew_data_callback)(char *bytes, size_t size, size_t count, void *context);
 typedef curl_socket_t (*curlew_open_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
