@@ -66,7 +66,8 @@ public struct Proxy: Sendable {
     /// - Parameters:
     ///   - url: The URL, such as "http://proxy.example.com:3128" or "socks5h://127.0.0.1:1080". As in curl, a URL
     ///     without a scheme names an HTTP proxy, and "socks" means SOCKS 4. The default port is 443 for https and 1080
-    ///     for the other schemes. The URL may contain a percent-encoded name and password.
+    ///     for the other schemes. The URL may contain a percent-encoded name and password. A path, a query and a
+    ///     fragment are ignored.
     ///   - credentials: The name and the password for the proxy; by default those in the URL.
     ///   - trust: The evaluator of an https proxy's certificate; the system's roots by default.
     ///   - identity: The client certificate for an https proxy that requires one; nil by default.

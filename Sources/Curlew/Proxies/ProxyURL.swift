@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The parts of a proxy's URL, from code or from an environment variable.
+///
+/// As in curl, a path, a query and a fragment have no meaning and are ignored: many variables end in "/". The exception
+/// is curl's `socks5h://localhost/run/proxy.sock` for a proxy at a Unix socket, which Curlew refuses.
 struct ProxyURL: Hashable, Sendable {
     /// The invalid part of a URL; the description shows no password.
     enum Flaw: Error, Hashable, CustomStringConvertible {
         case scheme(String)
         case host
         case port
-        case path
+        case unixSocket
         case userInfo
 
         var description: String {
@@ -16,7 +19,7 @@ struct ProxyURL: Hashable, Sendable {
             case .scheme(let name): "no proxy has the scheme “\(name.escapingControls)”"
             case .host: "its host is missing or is not valid"
             case .port: "its port is not a number from 1 to 65535"
-            case .path: "it has a path or a query"
+            case .unixSocket: "a SOCKS proxy at a Unix socket is not supported"
             case .userInfo: "its user name or password is not percent-encoded UTF-8"
             }
         }
@@ -40,9 +43,11 @@ struct ProxyURL: Hashable, Sendable {
             rest = rest[mark.upperBound...]
         }
         self.scheme = scheme
+        // The first "/", "?" or "#" ends the authority, also before an "@" (RFC 3986 §3.2).
+        let end = rest.utf8.firstIndex(where: ByteSet("/?#").contains) ?? rest.endIndex
+        let path = rest[end...].prefix { $0 != "?" && $0 != "#" }
+        rest = rest[..<end]
         (user, password) = try Self.takeUserInfo(&rest)
-        if rest.hasSuffix("/") { rest.removeLast() }
-        guard !rest.contains(where: { "/?#".contains($0) }) else { throw .path }
         var host = rest
         var port: Substring?
         if rest.hasPrefix("[") {
@@ -56,6 +61,7 @@ struct ProxyURL: Hashable, Sendable {
             if host.isEmpty || port?.contains(":") == true { throw .host }
         }
         guard let normal = HostName.key(host) else { throw .host }
+        if normal == "localhost", !["", "/"].contains(path), scheme != .http, scheme != .https { throw .unixSocket }
         self.host = normal
         if let port {
             guard port.utf8.allSatisfy(ByteSet.digits.contains), let number = UInt16(port), number > 0 else {
