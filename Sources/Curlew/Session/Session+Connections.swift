@@ -96,13 +96,14 @@ extension Session {
         guard connections > 0 else { return }
         // The first connection shows whether the server supports HTTP/2.
         try await core.connect(request, count: 1, isNew: false)
-        let missing = await missingConnections(to: request, of: connections)
+        // The policy for proxies may be a closure, which must not run on the thread of the session.
+        let url = try core.plannedURL(of: request)
+        let missing = await missingConnections(to: url, of: connections)
         if missing > 0 { try await core.connect(request, count: missing, isNew: true) }
     }
 
-    private func missingConnections(to request: Request, of wanted: Int) -> Int {
-        guard let transport = core.share.loop.transport as? CurlTransport, let url = try? core.plannedURL(of: request)
-        else { return 0 }
+    private func missingConnections(to url: PlannedURL, of wanted: Int) -> Int {
+        guard let transport = core.share.loop.transport as? CurlTransport else { return 0 }
         let (idle, isShared) = transport.idleConnections(to: url)
         return isShared ? 0 : max(0, wanted - idle)
     }

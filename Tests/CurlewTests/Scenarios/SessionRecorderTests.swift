@@ -13,7 +13,7 @@ import Testing
 
 extension Session {
     /// The loop thread.
-    fileprivate var thread: UInt { UInt(pthread_self()) }
+    var thread: UInt { UInt(pthread_self()) }
 }
 
 /// Recorders receive the end of every transfer once, and never on the loop.

@@ -146,6 +146,21 @@ struct SocketSettingTests {
         #expect(error.kind == .cannotConnect)
     }
 
+    @Test func preconnectDoesNotSelectTheProxyOnTheThreadOfTheSession() async throws {
+        let server = try MockServer { _ in .text("ok") }
+        let threads = Lock<Set<UInt>>([])
+        let session = session {
+            $0.proxy = .custom { _ in
+                threads.withLock { _ = $0.insert(UInt(pthread_self())) }
+                return nil
+            }
+        }
+        try await session.preconnect(to: Request(server.url()), connections: 2)
+        let thread = await session.thread
+        #expect(server.connectionCount == 2)
+        #expect(threads.withLock { !$0.isEmpty && !$0.contains(thread) })
+    }
+
     @Test func preconnectIsASuccessForObservers() async throws {
         let server = try MockServer { _ in .text("ok") }
         let recorder = SessionEventRecorder()
