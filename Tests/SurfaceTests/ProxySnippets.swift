@@ -30,6 +30,12 @@ private func policies(request: Request) throws {
     _ = (session, request)
 }
 
+private func changedEnvironment(ours: String) throws {
+    let roots = try CustomRoots(pem: ours)
+    let session = Session { $0.proxy = .environment { $0.trust = roots } }
+    _ = session
+}
+
 private func routing() throws {
     let inside = try Proxy("http://proxy.corp.example:3128")
     let tor = try Proxy("socks5h://127.0.0.1:9050")

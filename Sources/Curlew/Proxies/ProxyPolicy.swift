@@ -12,6 +12,7 @@ extension Proxy {
         enum Rule: Sendable, Hashable {
             case inherited
             case environment
+            case changedEnvironment(IdentifiedClosure<@Sendable (inout Proxy) -> Void>)
             case none
             case always(Proxy, except: ProxyExceptions)
             case custom(IdentifiedClosure<@Sendable (Request) throws -> Proxy?>)
@@ -30,6 +31,23 @@ extension Proxy {
         /// The session reads the variables once, when it is created. A set-user-ID program ignores the variables. An
         /// invalid URL in a variable fails every request that uses the variable.
         public static let environment = Policy(rule: .environment)
+
+        /// Uses the proxies in the environment as ``environment`` does, but changes each proxy by a closure.
+        ///
+        /// A variable cannot contain the trust, the identity and the fields of a proxy. The closure sets them, and can
+        /// also set the credentials. The policies that two calls of this method return are never equal. Such a policy
+        /// cannot be encoded.
+        ///
+        /// ```swift
+        /// let roots = try CustomRoots(pem: ours)
+        /// let session = Session { $0.proxy = .environment { $0.trust = roots } }
+        /// ```
+        /// - Parameter change: Changes the proxy that a variable names, before a request uses it. The closure runs at
+        ///   least once for each attempt through a proxy, in the task that sends the request, so it must be fast.
+        ///   Requests share connections only if the closure sets equal values, so create evaluators outside of it.
+        public static func environment(_ change: @escaping @Sendable (inout Proxy) -> Void) -> Policy {
+            Policy(rule: .changedEnvironment(IdentifiedClosure(change)))
+        }
 
         /// The rule of the session: the default of requests; in the configuration of a session the same as
         /// ``environment``.
@@ -74,6 +92,11 @@ extension Proxy {
             switch rule {
             case .none: return nil
             case .environment, .inherited: return try environment.choice(for: target)
+            case .changedEnvironment(let closure):
+                guard let choice = try environment.choice(for: target) else { return nil }
+                guard var proxy = choice.proxy else { return choice }
+                closure.body(&proxy)
+                return Choice(proxy: proxy, reason: choice.reason)
             case .always(let proxy, let exceptions):
                 if let entry = exceptions.entry(for: target.host, port: target.port) {
                     return Choice(proxy: nil, reason: .exception(entry, in: "except"))
@@ -100,6 +123,7 @@ extension Proxy.Policy: CustomStringConvertible {
         switch rule {
         case .inherited: "inherited"
         case .environment: "environment"
+        case .changedEnvironment: "environment, changed by a closure"
         case .none: "none"
         case .always(let proxy, let exceptions):
             exceptions.text.isEmpty ? proxy.url : "\(proxy.url), except \(exceptions.text.escapingControls)"
@@ -149,7 +173,7 @@ extension Proxy.Policy: Codable {
 
     /// Encodes a value that `init(from:)` decodes, without the credentials, fields, evaluator and identity of the
     /// proxy.
-    /// - Throws: `EncodingError.invalidValue` for a custom policy, and the errors of the encoder.
+    /// - Throws: `EncodingError.invalidValue` for a policy with a closure, and the errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         switch rule {
         case .environment, .none, .inherited:
@@ -160,12 +184,12 @@ extension Proxy.Policy: Codable {
             try container.encode(proxy.url, forKey: .url)
             if !exceptions.text.isEmpty { try container.encode(exceptions.text, forKey: .except) }
             if proxy.tunnelsPlainHTTP { try container.encode(true, forKey: .tunnelsPlainHTTP) }
-        case .custom:
+        case .custom, .changedEnvironment:
             throw EncodingError.invalidValue(
                 self,
                 EncodingError.Context(
                     codingPath: encoder.codingPath,
-                    debugDescription: "A custom proxy policy is a closure, which cannot be encoded."))
+                    debugDescription: "The proxy policy has a closure, which cannot be encoded."))
         }
     }
 }

@@ -57,7 +57,7 @@ final class RouteTable: Sendable {
     var isFixed: Bool {
         switch policy.rule {
         case .none, .environment, .inherited, .always: true
-        case .custom: false
+        case .custom, .changedEnvironment: false
         }
     }
 

@@ -78,7 +78,7 @@ private struct CurlCommand {
         case .always(let proxy, let exceptions):
             add("--proxy", proxy.url)
             if !exceptions.text.isEmpty { add("--noproxy", exceptions.text) }
-        case .inherited, .environment, .custom: break
+        case .inherited, .environment, .changedEnvironment, .custom: break
         }
         // curl would remove dot segments.
         if request.url.contains("/.") { add("--path-as-is") }

@@ -87,10 +87,10 @@ import Testing
 
     // MARK: The environment
 
-    private func choice(_ variables: [String: String], _ url: String) throws -> Proxy.Choice? {
-        let policy = Proxy.Policy.environment
-        return try policy.choice(
-            for: Request(url), try Request(url).target(), ProxyEnvironment { variables[$0] })
+    private func choice(
+        _ variables: [String: String], _ url: String, _ policy: Proxy.Policy = .environment
+    ) throws -> Proxy.Choice? {
+        try policy.choice(for: Request(url), try Request(url).target(), ProxyEnvironment { variables[$0] })
     }
 
     @Test func variablesSelectTheProxyBySchemeOfTheURL() throws {
@@ -130,6 +130,19 @@ import Testing
         #expect(error?.message.contains("https_proxy") == true && error?.message.contains("secret") == false)
         #expect(try choice(variables, "https://a.test/")?.proxy == nil)
         #expect(try choice(variables, "http://b.test/") == nil)
+    }
+
+    @Test func closureChangesTheProxyOfAVariable() throws {
+        let policy = Proxy.Policy.environment { $0.credentials = .basic("anna", "secret") }
+        let variables = ["https_proxy": "http://proxy.test:3128", "no_proxy": "a.test"]
+        let changed = try choice(variables, "https://b.test/", policy)
+        #expect(changed?.description == "http://proxy.test:3128 (https_proxy)")
+        #expect(changed?.proxy?.credentials == .basic("anna", "secret"))
+        #expect(try choice(variables, "https://a.test/", policy)?.reason == .exception("a.test", in: "no_proxy"))
+        #expect(try choice(variables, "http://b.test/", policy) == nil)
+        #expect(policy == policy && policy != .environment && policy != .environment { _ in })
+        #expect(policy.description == "environment, changed by a closure")
+        #expect(throws: EncodingError.self) { try JSONEncoder().encode(policy) }
     }
 
     @Test func curlCommandTakesTheSameRouteWithoutCredentials() throws {

@@ -30,7 +30,8 @@ extension Session.Configuration: Codable {
     /// Encodes every group, but omits fields whose values are credentials (``HeaderName/isSensitive``).
     ///
     /// A configuration that is decoded from the result lacks these fields.
-    /// - Throws: `EncodingError.invalidValue` for a custom redirect or proxy policy, and the errors of the encoder.
+    /// - Throws: `EncodingError.invalidValue` for a redirect or proxy policy with a closure, and the errors of the
+    ///   encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(timeouts, forKey: .timeouts)
