@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The floor: a client with the least CPU that we know how to reach with libcurl. `name=value` arguments specify the
-// work (url, n, c, expect, http, ca, upload, form, file, download, pace, collect); other arguments switch an
-// optimization off, to measure its effect.
+// work (url, n, c, expect, http, ca, proxy, unix, upload, form, file, download, pace, collect); other arguments switch
+// an optimization off, to measure its effect.
 
 #define _GNU_SOURCE
 #include "floor.h"
@@ -117,7 +117,11 @@ static void options(slot *s) {
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, received);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, s);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_PROXY, work.proxy);
+    // Otherwise libcurl reads `no_proxy` for each request, and would not use the proxy for a server that it names.
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+    if (work.proxy_fields) curl_easy_setopt(easy, CURLOPT_PROXYHEADER, work.proxy_fields);
+    if (work.unix_socket) curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, work.unix_socket);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, work.buffer);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, work.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, work.pipewait);
@@ -210,6 +214,8 @@ static void read_options(int argc, char **argv) {
     work.form = text_option(argc, argv, "form", NULL);
     work.http2 = number_option(argc, argv, "http", 1) == 2;
     work.ca = text_option(argc, argv, "ca", NULL);
+    work.proxy = text_option(argc, argv, "proxy", "");
+    work.unix_socket = text_option(argc, argv, "unix", NULL);
     work.pace_ms = (int)number_option(argc, argv, "pace", 0);
     work.collect = (int)number_option(argc, argv, "collect", 0);
     int is_bulk = work.expect < 0 || work.expect > (1 << 20);
@@ -237,6 +243,8 @@ static void read_options(int argc, char **argv) {
     if (number_option(argc, argv, "fields", 1)) {
         work.fields = curl_slist_append(work.fields, "User-Agent: curlew-bench Curlew/0.1.0");
         work.fields = curl_slist_append(work.fields, "Accept-Encoding: gzip, deflate, br, zstd");
+        // Curlew does not send this field, which libcurl adds.
+        if (*work.proxy) work.proxy_fields = curl_slist_append(NULL, "Proxy-Connection:");
     }
     const char *file = text_option(argc, argv, "file", NULL);
     work.file = -1;

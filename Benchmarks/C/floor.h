@@ -10,10 +10,10 @@
 
 /// The work of the process and the optimizations to use.
 typedef struct {
-    const char *url, *ca, *form, *download;
+    const char *url, *ca, *form, *download, *proxy, *unix_socket;
     CURLU *curlu;
     CURLSH *share;
-    struct curl_slist *fields;
+    struct curl_slist *fields, *proxy_fields;
     uint64_t n;
     int c, shards, http2, pace_ms, collect, file, lazy, default_capath, shared_store, new_handles;
     long buffer, upload_buffer, file_buffer, pipewait, fresh, resume;

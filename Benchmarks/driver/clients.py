@@ -14,6 +14,7 @@ SYSTEM_ROOTS = "/etc/ssl/certs/ca-certificates.crt"
 C_PROGRAMS = {
     "floor": (["floor.c", "floor_loop.c", "measure.c"], ["-lcurl", "-lssl", "-lcrypto"]),
     "server": (["server.c"], []),
+    "proxy": (["proxy.c"], []),
     "one-get": (["one_get.c"], ["-lcurl"]),
     "mallocs.so": (["mallocs.c"], ["-shared", "-fPIC"]),
 }
@@ -101,7 +102,7 @@ class Clients:
         options.update(option.split("=", 1) for option in given)
         options.update(changes)
         command = [program, f"url={url}", *(f"{key}={value}" for key, value in options.items())]
-        command = [word.format(folder=servers.folder) for word in command]
+        command = [word.format(folder=servers.folder, proxy=servers.proxy()) for word in command]
         return with_roots(command, servers) if client == "urlsession" and "ca" in options else command
 
 

@@ -1,6 +1,6 @@
 # Copyright the Curlew authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the servers: nginx on one core, with a new certificate, and with a folder that is removed at the end."""
+"""Runs the servers: nginx and a proxy on one core, with a new certificate, and a folder that is removed at the end."""
 
 import json
 import os
@@ -49,7 +49,11 @@ http {{
     server {{ listen 127.0.0.1:{http} backlog=16384; include {folder}/places; }}
     server {{ listen 127.0.0.1:{https} ssl backlog=16384; include {folder}/places; }}
     server {{ listen 127.0.0.1:{h2} ssl http2 backlog=16384; include {folder}/places; }}
-    server {{ listen 127.0.0.1:{closing} backlog=16384; keepalive_timeout 0; }}
+    server {{
+        listen 127.0.0.1:{closing} backlog=16384;
+        listen unix:{folder}/socket backlog=16384;
+        keepalive_timeout 0;
+    }}
     server {{ listen 127.0.0.1:{closing_tls} ssl backlog=16384; keepalive_timeout 0; }}
     server {{
         listen 127.0.0.1:{closing_full} ssl backlog=16384;
@@ -124,8 +128,8 @@ def program(name):
 class Servers:
     """The running servers, as a context; they use `cores`."""
 
-    def __init__(self, server, cores, sizes):
-        self.server, self.cores = server, cores
+    def __init__(self, tools, cores, sizes):
+        self.tools, self.cores = tools, cores
         self.sizes = {name: size for name, size in sizes.items() if name not in SPARSE}
         self.sparse = {name: sizes[name] for name in SPARSE}
         self.processes, self.pids = [], []
@@ -139,8 +143,10 @@ class Servers:
             self.folder.chmod(0o755)
             self.make_files()
             self.make_certificate()
-            self.ports = free_ports(["http", "https", "h2", "closing", "closing_tls", "closing_full", "sink", "scaling"])
-            self.start([str(self.server), str(self.ports["sink"])], "sink")
+            self.ports = free_ports(["http", "https", "h2", "closing", "closing_tls", "closing_full", "sink", "scaling",
+                                     "proxy"])
+            self.start([str(self.tools / "server"), str(self.ports["sink"])], "sink")
+            self.start([str(self.tools / "proxy"), str(self.ports["proxy"])], "proxy")
             self.start_nginx("nginx", NGINX, self.cores)
             self.find_processes()
         except BaseException:
@@ -244,6 +250,10 @@ class Servers:
             return None
         with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['http']}/status", timeout=10) as answer:
             return int(answer.read().split()[7])
+
+    def proxy(self):
+        """Returns the URL of the proxy."""
+        return f"http://127.0.0.1:{self.ports['proxy']}"
 
     def url(self, kind, path):
         scheme = "http" if kind in ("http", "closing", "sink", "scaling") else "https"

@@ -97,7 +97,23 @@ def cached(name, title, file, count, size, cache, target, own=None, unit="reques
                     targets=(target,), unit=unit)
 
 
+def routed(name, title, kind, count, concurrency, limit, route):
+    """Requests with another route than a TCP connection to the server; `urlsession` has no option for one."""
+    return Workload(name, title, kind, "/small", count, concurrency, {"expect": KIB, **route}, without=("urlsession",),
+                    targets=(Target("curlew", "ratio", limit),))
+
+
+def counted(name, title, kind, route):
+    """Counts the instructions and the calls of the allocator of such requests."""
+    figures = (("instructions", 1500, "instructions in user space (callgrind)"),
+               ("allocations", 3000, "calls of the allocator"))
+    return [Workload(f"{name}-{unit}", f"{title}: {figure}", kind, "/small", count, options={"expect": KIB, **route},
+                     without=("urlsession", "curlew+executor"), unit=unit) for unit, count, figure in figures]
+
+
 H2 = {"http": 2}
+PROXY = {"proxy": "{proxy}"}
+UNIX = {"unix": "{folder}/socket"}
 PACED = {"expect": 64 * MIB, "pace": 1}
 SLOWLY = {"upload": 64 * MIB}
 UPLOAD = {"upload": GIB}
@@ -117,6 +133,11 @@ WORKLOADS = [
     small("new-tls-full", "new connection each, 8 at a time, full TLS handshake", "closing_full", 2000, 8, 1.15,
           less=20, own={"floor": {"resume": 0}}),
     small("new-tls", "new connection each, 8 at a time, TLS resumed", "closing_tls", 3000, 8, 1.3, less=30),
+    routed("proxy-c1", "GET 1 KiB, one at a time, forwarded by a proxy", "http", 20000, 1, 1.1, PROXY),
+    routed("proxy-c64", "GET 1 KiB, 64 at a time, forwarded by a proxy", "http", 60000, 64, 1.1, PROXY),
+    routed("tunnel-c1", "GET 1 KiB, one at a time, https through a tunnel", "https", 20000, 1, 1.1, PROXY),
+    routed("tunnel-c64", "GET 1 KiB, 64 at a time, https through a tunnel", "https", 60000, 64, 1.1, PROXY),
+    routed("unix", "new connection each, 8 at a time, Unix socket", "closing", 10000, 8, None, UNIX),
     download("download-http", "download 2 GiB, http", "http", 1.5),
     download("download-https", "download 2 GiB, https", "https", 1.12),
     download("download-h2", "download 2 GiB, HTTP/2", "h2", 1.12, H2),
@@ -164,6 +185,9 @@ WORKLOADS = [
              options={"expect": KIB}, unit="instructions"),
     Workload("allocations", "calls of the allocator", "http", "/small", 3000, options={"expect": KIB},
              unit="allocations"),
+    *counted("proxy", "forwarded by a proxy", "http", PROXY),
+    *counted("tunnel", "https through a tunnel", "https", PROXY),
+    *counted("unix", "new connection over a Unix socket", "closing", UNIX),
 ]
 
 

@@ -26,12 +26,13 @@ struct CurlewBench {
     }
 
     static func makeSession(_ job: Job, _ cache: HTTPCache?) throws -> Session {
-        let configuration = Session.Configuration {
+        let configuration = try Session.Configuration {
             $0.limits.connectionsPerHost = max(64, job.connections)
             $0.limits.connections = max(512, job.connections)
             $0.limits.transfersPerHost = max(512, job.concurrency)
             $0.limits.responseBody = .mebibytes(256)
             $0.http.version = job.isHTTP2 ? .automatic : .http1Only
+            if let url = job.proxy { $0.proxy = .always(try Proxy(url)) }
             if job.retries { $0.retry = .standard }
             if job.reloads { $0.cachePolicy = .reload }
         }
@@ -77,6 +78,7 @@ struct CurlewBench {
             let pairs = (0..<job.givenCookies).map { "name\($0)=value\($0)" }
             request.fields["Cookie"] = pairs.joined(separator: "; ")
         }
+        if let path = job.unixSocket { request.options.unixSocket = path }
         let orders = job.isDecoded ? try Orders(job, session) : nil
         let file = job.reads.map { URL(filePath: $0, directoryHint: .notDirectory) }
         for _ in 0..<count {

@@ -17,6 +17,10 @@ public final class Job: Sendable {
     public let isHTTP2: Bool
     /// The file with the certificate to trust.
     public let authority: String?
+    /// The URL of the proxy for all requests; nil for a client without one.
+    public let proxy: String?
+    /// The path of the Unix socket for all requests; nil to connect to the host of the URL.
+    public let unixSocket: String?
     /// The number of bytes to upload; nil for GET.
     public let upload: Int?
     /// The file to send in a form; nil for other kinds of body.
@@ -75,6 +79,8 @@ public final class Job: Sendable {
         expected = number("expect")
         isHTTP2 = number("http") == 2
         authority = values["ca"]
+        proxy = values["proxy"]
+        unixSocket = values["unix"]
         upload = number("upload")
         form = values["form"]
         file = values["file"]
