@@ -45,9 +45,11 @@ struct HeadCheckTests {
             ("HTTP/1.1 200 OK\nA: b\nCONTENT-ENCODING: br\nlocation: /\n\n", [.contentEncoding, .location]),
             ("HTTP/1.1 302 Found\nLOCATION:/\n\n", [.location]),
             ("HTTP/1.1 200 OK\r\nContent-Encodin: b\r\nLocations: /\r\n\r\n", []),
+            ("HTTP/1.1 200 OK\r\nALT-SVC: clear\r\nAlt-Svd: x\r\n\r\n", [.alternativeServices]),
+            ("HTTP/1.1 200 OK\r\nAlt-Svd: Alt-Svc\r\nX-Alt-Svc: clear\r\n\r\n", []),
             ("HTTP/1.1 200 content-encoding\r\nX-Content-Encoding: br\r\nContent-Location: /\r\n\r\n", []),
         ] as [(String, HeadFields)])
-    func contentEncodingAndLocationAreNoted(block: String, fields: HeadFields) {
+    func knownFieldsAreNoted(block: String, fields: HeadFields) {
         var check = HeadCheck()
         #expect(verdict(block, &check) == .end)
         #expect(check.knownFields == fields)

@@ -188,7 +188,7 @@ struct CacheRules: Sendable {
     }
 
     /// Returns the number in the first member of `Age`; zero for an invalid one (RFC 9111 §5.1).
-    private static func ageValue(of fields: HeaderFields) -> Double {
+    static func ageValue(of fields: HeaderFields) -> Double {
         let first = fields[.age]?.split(separator: ",").first.map { String($0).trimmingSpace } ?? ""
         guard !first.isEmpty, ByteSet.digits.containsAll(of: first) else { return 0 }
         return min(Double(first) ?? 0, Double(Int64(1) << 31))

@@ -251,8 +251,8 @@ public actor Session {
 
     /// The state that `reset` discards.
     public enum Reset: Sendable, Hashable {
-        /// Idle connections and resumable TLS sessions; the connection of a running transfer closes when the transfer
-        /// ends.
+        /// Idle connections and resumable TLS sessions, and the alternative services that are not persistent; the
+        /// connection of a running transfer closes when the transfer ends.
         case connections
     }
 
@@ -261,6 +261,7 @@ public actor Session {
     /// - Parameter what: The state to discard.
     public func reset(_ what: Reset) {
         core.forgetHeaderLines()
+        core.alternativeServices.forgetNetworkSpecific()
         core.share.loop.transport?.resetConnections()
     }
 }

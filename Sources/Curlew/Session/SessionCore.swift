@@ -18,6 +18,8 @@ final class SessionCore: Sendable {
     let cookies: CookieJar?
     let hsts: HSTSStore?
     let cache: HTTPCache?
+    /// The alternative services of servers, in memory alone.
+    let alternativeServices = AlternativeServices()
     /// The chain of the built-in interceptors, and the chain of requests without interceptors of their own.
     private let builtIns: Chain
     private let defaultChain: Chain
@@ -98,6 +100,7 @@ final class SessionCore: Sendable {
         }
         links += builtIns
         if let hsts { links.append(HSTSInterceptor(store: hsts, trust: trust, isInnermost: true)) }
+        links.append(AlternativeServiceInterceptor(services: alternativeServices, trust: trust))
         if let storing { links.append(storing) }
         links.append(ProxyInterceptor(routes: routes))
         sharedBuiltIns = Chain(links)

@@ -114,6 +114,7 @@ package struct HeadFields: OptionSet, Sendable {
     package static let contentEncoding = HeadFields(rawValue: 2)
     package static let setCookie = HeadFields(rawValue: 4)
     package static let strictTransportSecurity = HeadFields(rawValue: 8)
+    package static let alternativeServices = HeadFields(rawValue: 16)
     /// No field of a head: with this member, a set of fields stands for every head.
     package static let every = HeadFields(rawValue: 128)
 }

@@ -138,6 +138,7 @@ struct HeadCheck {
         lastWasFraming = false
         guard frames else { return .more }
         switch colon {
+        case 7: if HeadCheck.spells(line, "alt-svc") { knownFields.insert(.alternativeServices) }
         case 8: if HeadCheck.spells(line, "location") { knownFields.insert(.location) }
         case 10: if HeadCheck.spells(line, "set-cookie") { knownFields.insert(.setCookie) }
         case 14 where HeadCheck.spells(line, "content-length"):
