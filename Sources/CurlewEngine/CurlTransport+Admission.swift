@@ -39,7 +39,7 @@ extension CurlTransport {
         if origin.isShared || limits.version == .http2PriorKnowledge && canShare { return limits.sharedSlotsPerHost }
         // Before the origin is known to speak HTTP/2, libcurl puts transfers on the first connection without counting
         // them.
-        let mayShare = origin.isSecure && !origin.isKnown && limits.version == .automatic
+        let mayShare = origin.isSecure && !origin.isKnown && [.automatic, .http3].contains(limits.version)
         return mayShare ? min(limits.slotsPerHost, limits.streamsPerConnection) : limits.slotsPerHost
     }
 
@@ -196,6 +196,7 @@ extension CurlTransport {
     private func launch(_ transfer: EngineTransfer, _ url: ParsedURL) {
         transfer.loopState.launchedAt = now
         transfer.loopState.lastActivity = max(now, transfer.loopState.lastActivity)
+        if limits.version == .http3, transfer.reasonAgainstHTTP3 == nil { sockets.closeIdleTCP(of: url.origin) }
         if !transfer.plan.isRetriable { sockets.closeStale(of: url.origin, after: limits.staleAfter) }
         guard let (domain, isWithoutIdle) = domain(for: transfer, at: url.origin) else {
             return fail(transfer, .noResources(errno: ENOMEM), .preparing)
@@ -239,6 +240,11 @@ extension CurlTransport {
     ) -> Bool {
         let host = peer.host
         if let name = names.addresses(of: host, now: now) {
+            // libcurl would look up a name without addresses by itself.
+            guard !name.endpoints(of: peer, at: origin).isEmpty else {
+                fail(transfer, .cannotResolve(host: host, text: "the name has no address for this port"), .resolving)
+                return false
+            }
             transfer.loopState.setAddresses(name, of: peer, at: origin)
             return true
         }
@@ -247,7 +253,9 @@ extension CurlTransport {
         // needs addresses; without them it would start a resolver thread for each transfer.
         let isNew = transfer.isExclusive || transfer.loopState.isFresh
         let mayReuse = !isNew && origin.sockets >= (origin.isShared ? 1 : origin.active)
-        if mayReuse, let last = names.lastAddresses(of: host, now: now) {
+        if mayReuse, let last = names.lastAddresses(of: host, now: now),
+            !last.endpoints(of: peer, at: origin).isEmpty
+        {
             transfer.loopState.setAddresses(last, of: peer, at: origin)
             if failure == nil { beginLookUp(host) }
             return true

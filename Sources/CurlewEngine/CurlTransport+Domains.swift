@@ -39,7 +39,7 @@ extension CurlTransport {
         if origin.isShared { return false }
         switch limits.version {
         case .http1Only: return true
-        case .automatic: return !origin.isSecure || origin.isKnown
+        case .automatic, .http3: return !origin.isSecure || origin.isKnown
         case .http2PriorKnowledge: return false
         }
     }

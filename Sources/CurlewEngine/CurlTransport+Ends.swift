@@ -202,12 +202,14 @@ extension CurlTransport {
         transfer.loopState.needsFreshConnection = overFresh
         if overFresh { transfer.loopState.connectionRetries += 1 }
         if let origin = transfer.loopState.origin, origin.lookUps.count < 2,
-            let name = names.addresses(of: origin.peer.host, now: now)
+            let name = names.addresses(of: origin.peer.host, now: now),
+            !name.endpoints(of: origin.peer, at: origin).isEmpty
         {
             transfer.loopState.name = name
         }
         handle.judge = nil
         handle.proxyJudge = nil
+        handle.endpoint = nil
         let handle = renewed(handle)
         guard handle.apply(transfer, url: url, on: self) else { return false }
         if pause > 0 {
@@ -289,7 +291,8 @@ extension CurlTransport {
     /// Whether the body of an HTTP/2 response without a length is incomplete: only END_STREAM ends it (RFC 9113 §8.1).
     private func isCut(_ transfer: EngineTransfer) -> Bool {
         let loopState = transfer.loopStatePointer
-        guard loopState.pointee.check.isHTTP2, loopState.pointee.expectsBody, loopState.pointee.check.length == nil
+        guard loopState.pointee.check.isMultiplexed, loopState.pointee.expectsBody,
+            loopState.pointee.check.length == nil
         else {
             return false
         }
@@ -378,7 +381,8 @@ extension CurlTransport {
     func phase(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure.Phase {
         if transfer.loopState.isHeadComplete || !handle.head.isEmpty { return .receiving }
         let curl = handle.curl
-        if curlew_get_offset(curl, CURLINFO_PRETRANSFER_TIME_T) == 0 {
+        // Newer versions of libcurl set the time before the tunnel through a proxy is open.
+        if transfer.loopState.sends == 0 || curlew_get_offset(curl, CURLINFO_PRETRANSFER_TIME_T) == 0 {
             // The judge is created when TLS begins. libcurl sets its own time only after the handshake has succeeded.
             if handle.judge != nil { return .securing }
             // The handshake with an https proxy; the tunnel through it counts as connecting.

@@ -118,7 +118,7 @@ extension CurlTransport {
             return false
         }
         switch sockets.version(of: connection) {
-        case .http1: return false
+        case .http1, .http3: return false
         case .http2: return true
         case .unknown: return transfer.loopState.origin?.isShared == true || limits.version == .http2PriorKnowledge
         }

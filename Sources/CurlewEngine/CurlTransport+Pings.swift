@@ -6,7 +6,8 @@ internal import CurlewSupport
 
 // PING frames on HTTP/2 connections (RFC 9113 §6.7). They keep load balancers from closing a silent connection, and
 // detect a dead server; TCP alone detects a dead server only when it sends data. libcurl 7.88 sends PING only for its
-// easy interface, so the engine submits the frame to nghttp2.
+// easy interface, so the engine submits the frame to nghttp2. Newer versions do not send this frame on an idle
+// connection, so there only connections in use are checked.
 extension CurlTransport {
     /// Records the nghttp2 session of a request's connection when the request opens a stream.
     func recordSession(_ session: UnsafeMutableRawPointer, of handle: EasyHandle) {
@@ -26,10 +27,13 @@ extension CurlTransport {
     }
 
     private func ping(_ connection: SocketTable.Connection) {
-        guard let (session, url) = sockets.session(of: connection), curlew_ping(session),
-            let domain = domain(of: connection)
-        else { return }
-        if sockets.isUsed(connection) {
+        guard let (session, url) = sockets.session(of: connection), let domain = domain(of: connection) else { return }
+        let isUsed = sockets.isUsed(connection)
+        if !isUsed, !CurlVersion.current.flushesIdleConnections {
+            return sockets.recordBytes(from: connection.descriptor)
+        }
+        guard curlew_ping(session) else { return }
+        if isUsed {
             flushFrames(over: connection, domain)
             return sockets.recordPing(connection, now: now)
         }

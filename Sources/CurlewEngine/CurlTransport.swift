@@ -41,6 +41,8 @@ package final class CurlTransport: Transport {
     @exclusivity(unchecked)
     #endif
     var connecting: [EasyHandle] = []
+    /// The next time at which a handle in `connecting` attempts another address.
+    private var raceAt = Monotonic.never
     /// The limits shared by all transfers, the transfers that wait for them, and when the first one may continue.
     var throttle: Throttle
     var limited: [EngineTransfer] = []
@@ -56,6 +58,8 @@ package final class CurlTransport: Transport {
     @exclusivity(unchecked)
     #endif
     var grownOrigins: [Origin] = []
+    /// Origins whose connections cannot be shared, which their first response has shown.
+    private var unsharedOrigins: [Origin] = []
     /// Transfers without a slot, by their identifier.
     #if !DEBUG
     @exclusivity(unchecked)
@@ -114,6 +118,7 @@ package final class CurlTransport: Transport {
 
     package func socketIsReady(token: UInt64, mask: UInt32) {
         let (descriptor, number) = SocketTable.parts(of: token)
+        if !connecting.isEmpty, connecting.contains(where: { $0.rivalIsReady(descriptor) }) { return }
         guard Int(number) < domains.count, let domain = domains[Int(number)] else { return }
         if let pings = limits.pings, mask & curlew_readable != 0 {
             sockets.recordBytes(from: descriptor)
@@ -137,13 +142,17 @@ package final class CurlTransport: Transport {
         wantsTurn = false
         let realTime = realTime(at: now)
         for number in domains.indices where isTimerDue(number, realTime) { domains[number]?.fireIfDue(now: realTime) }
-        if !connecting.isEmpty { connecting.removeAll { !$0.keepConnecting() } }
+        if !connecting.isEmpty {
+            connecting.removeAll { !$0.keepConnecting() }
+            raceAt = connecting.reduce(Monotonic.never) { min($0, $1.raceAt) }
+        }
         collectEnded()
         deliveries.flush(now) { transfer in
             if transfer.checkEarlyResponse(), let handle = transfer.loopState.handle { end(handle, nil) }
         }
         if now >= releaseAt { release(now) }
         if now >= firstRetryAt { endRetryPauses(now) }
+        if !unsharedOrigins.isEmpty { releaseWaiting() }
         if !grownOrigins.isEmpty { admitToGrownOrigins() }
         if now >= sweepAt { sweep(now) }
         if now >= pingAt, let pings = limits.pings { checkPings(pings) }
@@ -188,7 +197,7 @@ package final class CurlTransport: Transport {
     package var deadline: UInt64 {
         if wantsTurn { return 0 }
         let first = min(sweepAt, releaseAt, firstRetryAt, pingAt, sockets.expireAt)
-        var real = sockets.rearmAt
+        var real = min(sockets.rearmAt, raceAt)
         for number in domains.indices { if let domain = domains[number] { real = min(real, domain.deadline) } }
         if loop.clock.stub == nil { return min(first, real) }
         return real <= Monotonic.now() ? 0 : first
@@ -209,7 +218,11 @@ package final class CurlTransport: Transport {
     }
 
     /// Records that transfers of an origin do not share connections any more.
-    func markUnshared(_ origin: Origin) { if origin.isShared { recount(origin) { origin.isShared = false } } }
+    func markUnshared(_ origin: Origin) {
+        guard origin.isShared else { return }
+        recount(origin) { origin.isShared = false }
+        unsharedOrigins.append(origin)
+    }
 
     /// Records, inside a callback of libcurl, that a transfer uses a new connection.
     func recordConnection(_ transfer: EngineTransfer, to origin: Origin) {
@@ -217,11 +230,27 @@ package final class CurlTransport: Transport {
         if !origin.isKnown {
             origin.isKnown = true
             var facts = curlew_tls_facts()
-            if let handle = transfer.loopState.handle, curlew_tls_read(handle.curl, &facts), facts.http2 {
+            if let handle = transfer.loopState.handle, curlew_tls_read(handle.curl, &facts),
+                facts.http2 || facts.http3
+            {
                 share(origin)
+            } else {
+                unsharedOrigins.append(origin)
             }
         }
         if origin.waiting > 0 { grownOrigins.append(origin) }
+    }
+
+    /// Makes libcurl open connections for the transfers that waited to share one.
+    ///
+    /// Newer versions of libcurl would make them wait until the first response has ended.
+    private func releaseWaiting() {
+        let origins = unsharedOrigins
+        unsharedOrigins = []
+        guard CurlVersion.current.keepsWaitingForShare else { return }
+        for handle in inUse where origins.contains(where: { $0 === handle.transfer?.loopState.origin }) {
+            if handle.stopWaitingForShare() { wantsTurn = true }
+        }
     }
 
     private func admitToGrownOrigins() {

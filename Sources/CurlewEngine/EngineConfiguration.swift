@@ -6,7 +6,7 @@ internal import CurlewSupport
 
 /// The settings of a loop, in plain values that never change after its creation.
 package struct EngineConfiguration: Sendable {
-    package enum Version: String, Sendable, CaseIterable { case automatic, http1Only, http2PriorKnowledge }
+    package enum Version: String, Sendable, CaseIterable { case automatic, http1Only, http2PriorKnowledge, http3 }
 
     package enum AddressOrder: String, Sendable, CaseIterable { case asResolved, shuffled, roundRobin }
 

@@ -48,21 +48,53 @@ int curlew_bind_interface(int descriptor, const char *name) {
     return setsockopt(descriptor, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)strlen(name)) == 0 ? 0 : errno;
 }
 
+typedef union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} ip_address;
+
+static socklen_t make_address(ip_address *address, const uint8_t *bytes, int count, uint16_t port) {
+    memset(address, 0, sizeof *address);
+    if (count == 4) {
+        address->v4.sin_family = AF_INET;
+        address->v4.sin_port = htons(port);
+        memcpy(&address->v4.sin_addr, bytes, 4);
+        return sizeof address->v4;
+    }
+    address->v6.sin6_family = AF_INET6;
+    address->v6.sin6_port = htons(port);
+    memcpy(&address->v6.sin6_addr, bytes, 16);
+    return sizeof address->v6;
+}
+
 int curlew_bind_address(int descriptor, const uint8_t *bytes, int count) {
     // The port is chosen when the socket connects, so that connections to different servers can have the same one.
     const int on = 1;
     setsockopt(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
-    struct sockaddr_in v4 = {.sin_family = AF_INET};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-    int failure;
-    if (count == 4) {
-        memcpy(&v4.sin_addr, bytes, 4);
-        failure = bind(descriptor, (struct sockaddr *)&v4, sizeof v4);
-    } else {
-        memcpy(&v6.sin6_addr, bytes, 16);
-        failure = bind(descriptor, (struct sockaddr *)&v6, sizeof v6);
-    }
-    return failure == 0 ? 0 : errno;
+    ip_address address;
+    socklen_t length = make_address(&address, bytes, count, 0);
+    return bind(descriptor, &address.any, length) == 0 ? 0 : errno;
+}
+
+int curlew_stream_socket(int count) {
+    const int on = 1;
+    int descriptor = socket(count == 4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    // libcurl sets this option for its own sockets.
+    if (descriptor >= 0) setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return descriptor;
+}
+
+int curlew_connect(int descriptor, const uint8_t *bytes, int count, uint16_t port) {
+    ip_address address;
+    socklen_t length = make_address(&address, bytes, count, port);
+    return connect(descriptor, &address.any, length) == 0 || errno == EINPROGRESS ? 0 : errno;
+}
+
+int curlew_socket_error(int descriptor) {
+    int failure = 0;
+    socklen_t size = sizeof failure;
+    return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &failure, &size) == 0 ? failure : errno;
 }
 
 int curlew_route_interface(const uint8_t *bytes, const uint8_t *source, int count, char name[IF_NAMESIZE]) {
@@ -116,27 +148,38 @@ void curlew_set_traffic_class(int descriptor, int value) {
 }
 
 // libcurl passes a sockaddr with the length of its family, regardless of the declared type.
-static int address_place(const struct sockaddr *address, uint8_t **place) {
+static int address_place(const struct sockaddr *address, uint8_t **place, in_port_t **port) {
     if (address->sa_family == AF_INET) {
         *place = (uint8_t *)&((struct sockaddr_in *)address)->sin_addr;
+        *port = &((struct sockaddr_in *)address)->sin_port;
         return 4;
     }
     if (address->sa_family != AF_INET6) return 0;
     *place = (uint8_t *)&((struct sockaddr_in6 *)address)->sin6_addr;
+    *port = &((struct sockaddr_in6 *)address)->sin6_port;
     return 16;
 }
 
 int curlew_address_bytes(const struct curl_sockaddr *address, uint8_t bytes[16]) {
     uint8_t *place;
-    int count = address_place(&address->addr, &place);
+    in_port_t *port;
+    int count = address_place(&address->addr, &place, &port);
     if (count > 0) memcpy(bytes, place, (size_t)count);
     return count;
 }
 
-void curlew_address_replace(struct curl_sockaddr *address, const uint8_t *bytes) {
+uint16_t curlew_address_port(const struct curl_sockaddr *address) {
     uint8_t *place;
-    int count = address_place(&address->addr, &place);
+    in_port_t *port;
+    return address_place(&address->addr, &place, &port) > 0 ? ntohs(*port) : 0;
+}
+
+void curlew_address_replace(struct curl_sockaddr *address, const uint8_t *bytes, uint16_t port) {
+    uint8_t *place;
+    in_port_t *own;
+    int count = address_place(&address->addr, &place, &own);
     if (count > 0) memcpy(place, bytes, (size_t)count);
+    if (count > 0 && port) *own = htons(port);
 }
 
 int curlew_address_parse(const char *text, uint8_t bytes[16]) {

@@ -149,6 +149,7 @@ bool curlew_tls_read(CURL *easy, curlew_tls_facts *facts) {
     unsigned int length = 0;
     SSL_get0_alpn_selected(ssl, &protocol, &length);
     facts->http2 = length == 2 && memcmp(protocol, "h2", 2) == 0;
+    facts->http3 = length == 2 && memcmp(protocol, "h3", 2) == 0;
     facts->version = SSL_get_version(ssl);
     facts->cipher = SSL_CIPHER_get_name(SSL_get_current_cipher(ssl));
     facts->resumed = SSL_session_reused(ssl) == 1;

@@ -66,7 +66,7 @@ struct HeadCheckTests {
         ] as [(String, String?)])
     func http2ValuesWithSurroundingBlanksAreRejected(line: String, why: String?) {
         var check = HeadCheck()
-        check.isHTTP2 = true
+        check.isMultiplexed = true
         let found = reason(verdict("HTTP/2 200 \r\n\(line)\r\n\r\n", &check))
         #expect((found != nil) == (why != nil))
         if let why { #expect(found?.contains(why) == true, "\(found ?? "")") }
@@ -117,7 +117,7 @@ struct HeadCheckTests {
 
     @Test func http2StatusLinesAreParsed() {
         var check = HeadCheck()
-        check.isHTTP2 = true
+        check.isMultiplexed = true
         #expect(verdict("HTTP/2 301 \r\nlocation: /\r\n\r\n", &check) == .end)
         #expect(check.status == 301)
         #expect(!check.isDelimitedByClose)

@@ -32,7 +32,7 @@ struct SocketTableTests {
         }
 
         /// Creates a TCP connection to an origin and returns its ends and the local port of the near end.
-        func connection(to origin: Origin) throws -> (
+        func connection(to origin: Origin?) throws -> (
             near: CInt, far: CInt, port: Int, opened: [SocketTable.Connection]
         ) {
             let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
@@ -288,6 +288,42 @@ struct SocketTableTests {
         // The number is reused for a socket of the engine and counts once.
         fixture.table.opened(near, to: origin)
         #expect(fixture.table.open == 1 && origin.sockets == 1)
+    }
+
+    @Test func connectedSocketReplacesAnAwaitedSocket() throws {
+        let fixture = Fixture()
+        let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
+        let (awaited, _, _, opened) = try fixture.connection(to: origin)
+        fixture.table.watch(awaited, what: CURL_POLL_IN, domain: 3)
+        let (rival, far, port, others) = try fixture.connection(to: nil)
+        fixture.table.watch(rival, what: CURL_POLL_OUT, domain: 3)
+        let address = SocketAddress("127.0.0.1", port: 80)
+        #expect(fixture.table.replace(opened[0], by: others[0], to: address))
+        fixture.drop(rival)
+        #expect(curlew_local_port(awaited) == CInt(port) && fixture.table.endpoint(of: opened[0]) == address)
+        #expect(fixture.table.open == 1 && origin.sockets == 1)
+        #expect(fixture.events().isEmpty)
+        #expect(write(far, "x", 1) == 1)
+        let events = fixture.events()
+        #expect(events.map(\.descriptor) == [awaited] && events.first?.domain == 3, "libcurl sees the new socket")
+        #expect(!fixture.table.replace(opened[0], by: others[0], to: address), "the rival is gone")
+    }
+
+    @Test func acknowledgementThatLibcurlReadCounts() throws {
+        let fixture = Fixture()
+        let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
+        let (_, _, port, opened) = try fixture.connection(to: origin)
+        let connection = fixture.table.join(origin, port: port, isIPv6: false, opened: opened)
+        let url = try #require(ParsedURL("http://127.0.0.1/", origin: origin))
+        let session = try #require(UnsafeMutableRawPointer(bitPattern: 64))
+        let pings = EngineConfiguration.Pings(interval: 10, limit: 20)
+        fixture.table.now = 100
+        fixture.table.setSession(session, of: connection, url)
+        #expect(fixture.table.duePings(pings, now: 110).silent == [connection])
+        fixture.table.recordPing(connection, now: 110)
+        #expect(fixture.table.duePings(pings, now: 130).unanswered == [connection])
+        fixture.table.recordAnswer(of: session)
+        #expect(fixture.table.duePings(pings, now: 130).unanswered.isEmpty)
     }
 
     @Test func descriptorMovesToAnotherDomain() throws {

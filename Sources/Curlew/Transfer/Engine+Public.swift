@@ -66,6 +66,7 @@ extension TransferMetrics {
         responseBodyBytes = raw.responseBodyBytes
         decodedBodyBytes = raw.responseBodyBytes
         version = ResponseHead.HTTPVersion(engineNumber: raw.version)
+        withoutHTTP3 = raw.withoutHTTP3?.description
         localAddress = TransferMetrics.address(raw.localAddress, raw.localPort)
         remoteAddress = TransferMetrics.address(raw.remoteAddress, raw.remotePort)
         isConnectionReused = raw.isReused
@@ -80,6 +81,20 @@ extension TransferMetrics {
         if host.isEmpty { return "" }
         // A Unix socket has a path and no port.
         return port == 0 ? host : authority(host, port)
+    }
+}
+
+extension HTTP3Absence {
+    fileprivate var description: String {
+        switch self {
+        case .notSupported: "libcurl \(CurlVersion.current.text) does not support HTTP/3"
+        case .withoutTLS: "HTTP/3 requires https"
+        case .routed: "the request uses a proxy or a Unix socket"
+        case .ownConnection: "the request needs a connection of its own or HTTP/1.1"
+        case .otherPort: "the resolver names another port"
+        case .notAnnounced: "the server has not announced HTTP/3"
+        case .otherWasFirst: "another connection was open or was opened sooner"
+        }
     }
 }
 

@@ -44,6 +44,9 @@ public struct TransferMetrics: Sendable, Hashable {
 
     /// The protocol version of the response.
     public var version: ResponseHead.HTTPVersion
+    /// The reason why HTTP/3 was not used, such as "libcurl 7.88.1 does not support HTTP/3"; nil if it was used, or if
+    /// `http.version` does not allow it.
+    public var withoutHTTP3: String?
     /// The local address of the connection, as "address:port", IPv6 addresses in brackets; empty without a connection.
     public var localAddress: String
     /// The remote address of the connection, that of the proxy if one was used, as "address:port"; the path of a Unix
@@ -109,6 +112,7 @@ extension TransferMetrics: CustomStringConvertible {
         parts.append("\(version)" + (remoteAddress.isEmpty ? "" : " to \(remoteAddress)"))
         if let tlsVersion { parts.append(isTLSSessionResumed ? "\(tlsVersion) resumed" : tlsVersion) }
         if isConnectionReused { parts.append("reused") }
+        if let withoutHTTP3 { parts.append("no HTTP/3: \(withoutHTTP3)") }
         if let proxy { parts.append("proxy: \(proxy)") }
         if let cache { parts.append("cache: \(cache)") }
         return parts.joined(separator: "; ")

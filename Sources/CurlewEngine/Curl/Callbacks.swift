@@ -93,8 +93,9 @@ private func socketOpened(
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     if descriptor >= 0 {
+        let endpoint: SocketAddress?
         do throws(SocketRules.Refusal) {
-            try handle.prepare(descriptor, for: address, to: origin)
+            endpoint = try handle.prepare(descriptor, for: address, to: origin)
             handle.transfer?.loopState.socketFailure = nil
         } catch {
             close(descriptor)
@@ -104,10 +105,16 @@ private func socketOpened(
             }
             return -1
         }
-        if handle.opened.isEmpty, let name = handle.transfer?.loopState.name, name.addresses.count > 1 {
+        if handle.attempts != nil, !handle.transport.connecting.contains(where: { $0 === handle }) {
             handle.transport.connecting.append(handle)
         }
-        handle.opened.append(handle.transport.sockets.opened(descriptor, to: origin, in: handle.domain.number))
+        let connection = handle.transport.sockets.opened(
+            descriptor, to: origin, in: handle.domain.number, isDatagram: handle.isDatagram(address))
+        if let endpoint, endpoint.port != nil {
+            handle.transport.sockets.learn(connection, endpoint)
+            handle.endpoint = endpoint
+        }
+        handle.opened.append(connection)
     } else {
         handle.transfer?.noteSocketFailure(errno)
     }
@@ -136,10 +143,7 @@ private func requestIsNext(
         handle.joined(over: Origin.descriptorKey(port: Int(localPort), isIPv6: isIPv6))
         return CURL_PREREQFUNC_ABORT
     }
-    // Without a TLS connection to the server, the judge is that of an https proxy.
-    if transfer.plan.isSecure || handle.secureProxy != nil,
-        ConnectionJudge.ofConnection(under: handle)?.acceptRequest(on: handle) != true
-    {
+    guard handle.isAccepted(for: transfer) else {
         transfer.loopState.abort = .notEvaluated
         return CURL_PREREQFUNC_ABORT
     }
@@ -152,9 +156,11 @@ private func requestIsNext(
     let isReused = handle.opened.isEmpty
     if let origin = transfer.loopState.origin {
         if transfer.loopState.connection != nil { transfer.leaveConnection() }
-        let connection = sockets.join(origin, port: Int(localPort), isIPv6: isIPv6, opened: handle.opened)
+        let connection = sockets.join(
+            origin, port: Int(localPort), isIPv6: isIPv6, mayBeDatagram: handle.mayUseHTTP3, opened: handle.opened)
         handle.forgetOpened(in: sockets)
         transfer.loopState.connection = connection
+        handle.endpoint = sockets.endpoint(of: connection)
         transfer.loopState.isShared = sockets.version(of: connection) == .http2
         transfer.loopState.isStreamEnded = nil
         if sockets.version(of: connection) != .http1 { transport.streams.expect(handle) }
@@ -177,7 +183,10 @@ private func requestIsNext(
     }
     if transport.needsMessages(for: transfer) { handle.recordMessages() } else { handle.stopRecording() }
     let socketName = transfer.plan.target.route?.socketName
-    transfer.sendConnectionEvent(remote: socketName ?? text(of: remote, remotePort), isReused: isReused, handle)
+    let endpoint = handle.endpoint
+    transfer.sendConnectionEvent(
+        remote: socketName ?? endpoint.map { authority($0.ip, CInt($0.port ?? 0)) } ?? text(of: remote, remotePort),
+        isReused: isReused, handle)
     return CURL_PREREQFUNC_OK
 }
 

@@ -93,6 +93,7 @@ final class CurlDomain {
         handle.transfer = nil
         handle.judge = nil
         handle.proxyJudge = nil
+        handle.endpoint = nil
         handle.head.clear()
         handle.forgetAddresses()
         // libcurl 7.88 counts the retries of a handle over its whole life, and fails the retry after the fifth.

@@ -9,6 +9,7 @@ package struct CurlVersion: Sendable {
     package let text: String
     package let tls: String
     package let hasHTTP2: Bool
+    package let hasHTTP3: Bool
     package let hasThreadSafeInit: Bool
 
     /// The version, read once after libcurl has been initialised.
@@ -30,6 +31,13 @@ package struct CurlVersion: Sendable {
     /// again, and both transfers fail.
     package let sharesPlainHTTP2: Bool
 
+    /// Whether a transfer that waits to share a connection waits until the first response has ended, even if the
+    /// connection cannot be shared: 8.23 does.
+    package var keepsWaitingForShare: Bool { number >= 0x080000 }
+
+    /// Whether a handle that joins an idle HTTP/2 connection sends the frames that nghttp2 has for it.
+    package var flushesIdleConnections: Bool { number < 0x080000 }
+
     /// Whether libcurl reports success when an HTTP/2 connection ends or breaks the protocol inside a body without a
     /// length; it does so before 8.1.0.
     package var acceptsTruncatedStreams: Bool { number < 0x080100 }
@@ -44,6 +52,7 @@ package struct CurlVersion: Sendable {
         text = facts?.version.map { String(cString: $0) } ?? "unknown"
         tls = facts?.ssl_version.map { String(cString: $0) } ?? "none"
         hasHTTP2 = (facts?.features ?? 0) & CURL_VERSION_HTTP2 != 0
+        hasHTTP3 = (facts?.features ?? 0) & CURL_VERSION_HTTP3 != 0
         hasThreadSafeInit = (facts?.features ?? 0) & CURL_VERSION_THREADSAFE != 0
     }
 }

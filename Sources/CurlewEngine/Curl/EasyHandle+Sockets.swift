@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewShims
+internal import Glibc
 
 // The sockets of a handle while it connects, and the judges of their TLS handshakes.
 extension EasyHandle {
@@ -28,32 +29,54 @@ extension EasyHandle {
         return made
     }
 
-    /// Sets the options of a new socket before it connects, and replaces the address according to the address order.
+    /// Whether a judge has accepted the peers of the connection, so that the request may be sent.
+    func isAccepted(for transfer: EngineTransfer) -> Bool {
+        if transfer.plan.isSecure {
+            return ConnectionJudge.ofConnection(under: self)?.acceptRequest(on: self) == true
+        }
+        // Newer versions of libcurl do not report the TLS connection to a proxy. The engine does not store TLS sessions
+        // with proxies, so each handshake has a judge, and only an accepted connection is used again.
+        return secureProxy == nil || opened.isEmpty || proxyJudge?.isAccepted == true
+    }
+
+    /// Selects the endpoint of a new socket of libcurl, and sets the options of the socket before it connects.
     ///
+    /// - Returns: The endpoint, if it replaces the one that libcurl has selected.
     /// - Throws: The rule that forbids the connection.
     func prepare(
         _ descriptor: CInt, for address: UnsafeMutablePointer<curl_sockaddr>, to origin: Origin?
-    ) throws(SocketRules.Refusal) {
+    ) throws(SocketRules.Refusal) -> SocketAddress? {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        bytes.removeLast(16 - Int(curlew_address_bytes(address, &bytes)))
+        // libcurl attempts HTTP/3 in parallel with TCP, with the same addresses.
+        let endpoint = isDatagram(address) ? nil : nextEndpoint(bytes.count, address, origin)
+        if let endpoint {
+            bytes = endpoint.bytes
+            curlew_address_replace(address, bytes, endpoint.port ?? 0)
+        }
+        try prepare(descriptor, for: bytes)
+        return endpoint
+    }
+
+    /// Sets the options of a socket before it connects to an address.
+    func prepare(_ descriptor: CInt, for address: [UInt8]) throws(SocketRules.Refusal) {
         let configuration = transport.limits
         var options = configuration.tcp
         curlew_tcp_set(descriptor, &options)
         if let route = domain.trust.route, route.trafficClass != 0 {
             curlew_set_traffic_class(descriptor, CInt(route.trafficClass))
         }
-        if configuration.addressOrder != .asResolved, let origin, let name = transfer?.loopState.name {
-            if opened.isEmpty {
-                order = AddressOrder(name.addresses, configuration.addressOrder, turn: origin.turn)
-                origin.turn += 1
-            }
-            order?.apply(to: address)
-        }
-        if !configuration.socketRules.isEmpty {
-            try configuration.socketRules.apply(to: descriptor, for: UnsafePointer(address))
-        }
+        if !configuration.socketRules.isEmpty { try configuration.socketRules.apply(to: descriptor, for: address) }
+    }
+
+    /// Whether libcurl opens a UDP socket, which it uses for HTTP/3.
+    func isDatagram(_ address: UnsafeMutablePointer<curl_sockaddr>) -> Bool {
+        address.pointee.socktype & 0xF == CInt(SOCK_DGRAM.rawValue)
     }
 
     /// Removes sockets from the table that were opened and never became a connection.
     func forgetOpened(in sockets: SocketTable) {
+        endAttempts()
         if opened.isEmpty { return }
         sockets.forgetUnconnected(opened)
         opened = []
@@ -70,6 +93,7 @@ extension EasyHandle {
             checkedSockets = 0
             return false
         }
+        race()
         guard checkedSockets != opened.count, !opened.contains(where: { transport.sockets.wants($0.descriptor) })
         else {
             return true

@@ -56,11 +56,17 @@ final class EasyHandle {
     let head = HeadBuffer()
     /// The number of open sockets when `keepConnecting()` last made libcurl check them.
     var checkedSockets = 0
-    /// The order in which the transfer attempts addresses; nil for the order of the look-up.
-    var order: AddressOrder?
+    /// The endpoints that the transfer attempts; nil if libcurl selects them.
+    var attempts: ConnectionAttempts?
+    /// The connections that the engine attempts in parallel with those of libcurl.
+    var rivals: [Rival] = []
+    /// The endpoint of the transfer's connection, if libcurl reports another one.
+    var endpoint: SocketAddress?
+    /// The port of the URL or the proxy, for endpoints without a port.
+    var defaultPort: UInt16 = 0
     /// Whether libcurl retried a request because its connection had died.
     var hasRetried = false
-    /// Whether a proxy refused the tunnel with a 407, which libcurl does not forget.
+    /// Whether a proxy refused the tunnel with a 407; libcurl keeps state of that response in the handle.
     var isRefusedByProxy = false
 
     private let detail: UnsafeMutablePointer<CChar>
@@ -126,7 +132,7 @@ final class EasyHandle {
         _ = curlew_set_long(curl, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, Int(configuration.attemptDelay / 1_000_000))
         _ = curlew_set_long(curl, CURLOPT_FOLLOWLOCATION, 0)
         _ = curlew_set_long(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        usedVersion = configuration.version
+        usedVersion = configuration.version.overTCP
         _ = curlew_set_long(curl, CURLOPT_HTTP_VERSION, usedVersion.option)
         // Only `judge` judges servers: libcurl's own host check accepts a bare common name, and any VERIFYPEER other
         // than 1 makes libcurl ignore a rejection by it. The judge shares its roots, so libcurl must not load any.
@@ -217,7 +223,7 @@ final class EasyHandle {
             isExclusive = false
             _ = curlew_set_long(curl, CURLOPT_FORBID_REUSE, 0)
         }
-        let version = transport.limits.version
+        let version = transport.limits.version.overTCP
         if usedVersion != version {
             usedVersion = version
             _ = curlew_set_long(curl, CURLOPT_HTTP_VERSION, version.option)
@@ -251,7 +257,8 @@ final class EasyHandle {
         let sharesPlain = version == .http2PriorKnowledge && transport.sharesPlainHTTP2
         let isSecure = transfer.plan.isSecure
         let exclusive = transfer.plan.ownsConnection || version == .http2PriorKnowledge && !isSecure && !sharesPlain
-        let waits = (isSecure || sharesPlain) && !exclusive
+        let isUnshared = isSecure && url.map { $0.origin.isKnown && !$0.origin.isShared } ?? false
+        let waits = (isSecure || sharesPlain) && !exclusive && !isUnshared
         if waitsForShare != waits {
             set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
             waitsForShare = waits
@@ -267,12 +274,31 @@ final class EasyHandle {
         // An exclusive connection uses HTTP/1.1 if it can choose, because other transfers could join an HTTP/2
         // connection.
         let usesHTTP1 = (exclusive || transfer.loopState.usesHTTP1) && version != .http2PriorKnowledge
-        let usedVersion = usesHTTP1 ? .http1Only : version
+        let mayUseHTTP3 = version == .http3 && !usesHTTP1 && transfer.reasonAgainstHTTP3 == nil
+        let usedVersion = usesHTTP1 ? .http1Only : mayUseHTTP3 ? .http3 : version.overTCP
         if self.usedVersion != usedVersion {
             set(CURLOPT_HTTP_VERSION, usedVersion.option)
             self.usedVersion = usedVersion
         }
         return code
+    }
+
+    /// Whether the transfer may use HTTP/3.
+    var mayUseHTTP3: Bool { usedVersion == .http3 }
+
+    /// Makes libcurl start a transfer that waits to share a connection.
+    ///
+    /// - Returns: False if the transfer does not wait.
+    func stopWaitingForShare() -> Bool {
+        guard waitsForShare, let transfer, transfer.loopState.sends == 0, opened.isEmpty else { return false }
+        waitsForShare = false
+        _ = curlew_set_long(curl, CURLOPT_PIPEWAIT, 0)
+        curl_multi_remove_handle(domain.multi, curl)
+        // libcurl's clock starts again.
+        transfer.loopState.launchedAt = transport.now
+        transfer.loopState.lastActivity = max(transport.now, transfer.loopState.lastActivity)
+        transport.add(self)
+        return true
     }
 
     /// Gives libcurl the addresses of the hosts; libcurl adds them to its cache.
@@ -283,8 +309,8 @@ final class EasyHandle {
         var list: UnsafeMutablePointer<curl_slist>?
         for host in origin.lookUps {
             guard let found = host == origin.peer ? name : name.server else { continue }
-            let entry = "+\(host.host):\(host.port):\(found.addresses.joined(separator: ","))"
-            list = curl_slist_append(list, entry)
+            let ips = found.endpoints(of: host, at: origin).map(\.ip).joined(separator: ",")
+            list = curl_slist_append(list, "+\(host.host):\(host.port):\(ips)")
         }
         let code = curlew_set_pointer(curl, CURLOPT_RESOLVE, list)
         curl_slist_free_all(addresses)
@@ -394,6 +420,11 @@ extension EngineConfiguration.Version {
         case .automatic: Int(CURL_HTTP_VERSION_2TLS)
         case .http1Only: Int(CURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge: Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+        // libcurl attempts HTTP/3 first, and after a short delay also the other versions.
+        case .http3: Int(CURL_HTTP_VERSION_3)
         }
     }
+
+    /// The version for connections that cannot use HTTP/3.
+    fileprivate var overTCP: EngineConfiguration.Version { self == .http3 ? .automatic : self }
 }

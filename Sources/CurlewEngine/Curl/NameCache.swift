@@ -3,18 +3,36 @@
 
 internal import CurlewShims
 
-/// The addresses found by a look-up, and the time when they expire.
+/// The endpoints found by a look-up, and the time when they expire.
 final class ResolvedName {
-    let addresses: [String]
+    private let endpoints: [SocketAddress]
+    private let isSelective: Bool
+    /// Whether some of the endpoints have a port of their own.
+    let hasPorts: Bool
+    /// Whether an HTTPS record announces HTTP/3.
+    let offersHTTP3: Bool
     let until: UInt64
-    /// The addresses of the server behind a proxy that accepts only addresses; `addresses` are then those of the proxy,
+    /// The endpoints of the server behind a proxy that accepts only addresses; `endpoints` are then those of the proxy,
     /// if it needs a look-up.
     let server: ResolvedName?
 
-    init(_ addresses: [String], until: UInt64, server: ResolvedName? = nil) {
-        self.addresses = addresses
+    init(_ endpoints: [SocketAddress], until: UInt64, offersHTTP3: Bool = false, server: ResolvedName? = nil) {
+        self.endpoints = endpoints
+        hasPorts = endpoints.contains { $0.port != nil }
+        isSelective = endpoints.contains(where: \.isForDefaultPort)
         self.until = until
+        self.offersHTTP3 = offersHTTP3
         self.server = server
+    }
+
+    /// Returns a copy with the endpoints of the server behind a proxy.
+    func with(server: ResolvedName) -> ResolvedName { ResolvedName(endpoints, until: server.until, server: server) }
+
+    /// Returns the endpoints for connections of an origin to one of its peers.
+    func endpoints(of peer: Origin.Peer, at origin: Origin) -> [SocketAddress] {
+        guard isSelective else { return endpoints }
+        let isDefault = origin.isSecure && peer.port == 443 && origin.route?.proxy == nil
+        return endpoints.filter { isDefault || !$0.isForDefaultPort }
     }
 }
 
@@ -75,7 +93,8 @@ struct NameCache {
             if names.count >= NameCache.size { names = names.filter { $0.value.until > now } }
             if names.count >= NameCache.size { names.removeAll() }
             let lifetime = addresses.lifetime.map { min(max($0, NameCache.shortest), NameCache.longest) }
-            names[name] = ResolvedName(addresses.texts, until: now &+ (lifetime ?? NameCache.lifetime))
+            names[name] = ResolvedName(
+                addresses.endpoints, until: now &+ (lifetime ?? NameCache.lifetime), offersHTTP3: addresses.offersHTTP3)
             failures[name] = nil
         case .failure(.unknown(let text)):
             if failures.count >= NameCache.size { failures.removeAll() }

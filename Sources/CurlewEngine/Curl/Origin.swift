@@ -64,8 +64,10 @@ final class Origin {
     /// being made.
     func idleConnections(in domain: UInt32) -> Int { Int(domain) < idleCounts.count ? idleCounts[Int(domain)] : 0 }
 
-    /// Returns the key of a connection in `descriptors`: the local port and the address family.
-    static func descriptorKey(port: Int, isIPv6: Bool) -> Int { port | (isIPv6 ? 1 << 16 : 0) }
+    /// Returns the key of a connection in `descriptors`: the local port, the address family, and TCP or UDP.
+    static func descriptorKey(port: Int, isIPv6: Bool, isDatagram: Bool = false) -> Int {
+        port | (isIPv6 ? 1 << 16 : 0) | (isDatagram ? 1 << 18 : 0)
+    }
 
     /// Returns the key of a connection over a Unix socket, which has no port.
     static func descriptorKey(ofUnixSocket descriptor: CInt) -> Int { Int(descriptor) | 1 << 17 }

@@ -14,11 +14,15 @@ extension SocketTable {
         var isOurs = false
         /// Whether the socket counts as open.
         var isCounted = false
+        /// Whether this is a UDP socket, for HTTP/3.
+        var isDatagram = false
         var version = Version.unknown
         var isMarked = false
         /// The origin of the socket, and its local port once that is known.
         var origin: Origin?
         var port = -1
+        /// The endpoint of the connection, if libcurl reports another one.
+        var endpoint: SocketAddress?
         var serial: UInt64 = 0
         /// The number of transfers with a request on the connection; libcurl does not watch the socket of a paused
         /// transfer.

@@ -23,7 +23,7 @@ final class SocketTable {
     }
 
     /// The HTTP version of a connection, known when its first head arrives.
-    enum Version { case unknown, http1, http2 }
+    enum Version { case unknown, http1, http2, http3 }
 
     private let epoll: CInt
     #if !DEBUG
@@ -76,12 +76,13 @@ final class SocketTable {
     deinit { if dead >= 0 { close(dead) } }
 
     @discardableResult
-    func opened(_ descriptor: CInt, to origin: Origin?, in home: UInt32 = 0) -> Connection {
+    func opened(_ descriptor: CInt, to origin: Origin?, in home: UInt32 = 0, isDatagram: Bool = false) -> Connection {
         grow(to: descriptor)
         leave(Int(descriptor))
         lastSerial += 1
         entries[Int(descriptor)] = Entry(
-            home: home, isOurs: true, isCounted: true, origin: origin, serial: lastSerial, openedAt: now)
+            home: home, isOurs: true, isCounted: true, isDatagram: isDatagram, origin: origin, serial: lastSerial,
+            openedAt: now)
         open += 1
         origin?.sockets += 1
         origin?.count(1, in: home)
@@ -194,10 +195,19 @@ final class SocketTable {
 
     /// Records that a transfer sends its request over a connection, identified by its local port: a known connection of
     /// the origin, or one that was opened for the transfer.
-    func join(_ origin: Origin, port: Int, isIPv6: Bool, opened: [Connection] = []) -> Connection {
-        let key = Origin.descriptorKey(port: port, isIPv6: isIPv6)
-        let known = origin.route?.isSocket == true ? takeUnixSocket(opened, of: origin) : origin.descriptors[key]
-        guard let descriptor = known ?? find(key, for: origin, among: opened) else {
+    ///
+    /// - Parameter mayBeDatagram: Whether the transfer may use HTTP/3; libcurl does not tell whether the port is a UDP one.
+    func join(
+        _ origin: Origin, port: Int, isIPv6: Bool, mayBeDatagram: Bool = false, opened: [Connection] = []
+    ) -> Connection {
+        func socket(isDatagram: Bool) -> CInt? {
+            let key = Origin.descriptorKey(port: port, isIPv6: isIPv6, isDatagram: isDatagram)
+            return origin.descriptors[key] ?? find(key, for: origin, among: opened)
+        }
+        let isUnix = origin.route?.isSocket == true
+        let overUDP = mayBeDatagram ? socket(isDatagram: true) : nil
+        let known = isUnix ? takeUnixSocket(opened, of: origin) : overUDP ?? socket(isDatagram: false)
+        guard let descriptor = known else {
             origin.unidentifiedUsers += 1
             return .unknown
         }
@@ -215,7 +225,7 @@ final class SocketTable {
         switch entries[index].version {
         case .http2: return entries[index].port
         case .unknown: return entries[index].origin?.isShared == true ? entries[index].port : nil
-        case .http1: return nil
+        case .http1, .http3: return nil
         }
     }
 
@@ -231,7 +241,10 @@ final class SocketTable {
 
     private func find(_ key: Int, for origin: Origin, among opened: [Connection]) -> CInt? {
         for connection in opened {
-            guard let index = index(of: connection), curlew_local_port(connection.descriptor) == key else { continue }
+            guard let index = index(of: connection) else { continue }
+            let isDatagram = entries[index].isDatagram
+            let port = curlew_local_port(connection.descriptor)
+            guard port >= 0, Int(port) | (isDatagram ? 1 << 18 : 0) == key else { continue }
             entries[index].port = key
             origin.descriptors[key] = connection.descriptor
             return connection.descriptor
@@ -307,7 +320,7 @@ final class SocketTable {
 
     /// Closes a connection if it is idle.
     func closeIfIdle(_ connection: Connection) {
-        if let index = index(of: connection), isIdle(index) { closeNow(connection.descriptor) }
+        if let index = index(of: connection), mayClose(index) { closeNow(connection.descriptor) }
     }
 
     /// Whether libcurl wants events of a descriptor.
@@ -324,7 +337,7 @@ final class SocketTable {
         let index = Int(descriptor)
         guard index < entries.count, entries[index].registered != 0 else { return }
         let hasEnded = mask & (curlew_peer_closed | curlew_hung_up | curlew_failed) != 0
-        guard isIdle(index) else { return unregister(descriptor) }
+        guard mayClose(index) else { return unregister(descriptor) }
         let mayBeReadable = entries[index].version == .http2 || mayHaveTickets(index)
         if hasEnded || mask & curlew_readable != 0 && !mayBeReadable { return closeNow(descriptor) }
         register(descriptor, mayBeReadable ? curlew_peer_closed : curlew_readable | curlew_peer_closed)
@@ -336,6 +349,11 @@ final class SocketTable {
         guard entry.isCounted, entry.port >= 0, entry.wanted == 0, entry.users == 0 else { return false }
         return entry.origin?.unidentifiedUsers == 0
     }
+
+    /// Whether the engine may close an idle connection.
+    ///
+    /// Only libcurl may close QUIC connections: it treats a closed descriptor as a socket without packets.
+    private func mayClose(_ index: Int) -> Bool { !entries[index].isDatagram && isIdle(index) }
 
     private func unregister(_ descriptor: CInt) {
         _ = curlew_epoll_update(epoll, descriptor, true, 0, 0)
@@ -353,7 +371,7 @@ final class SocketTable {
     /// Closes the expired connections: libcurl checks for them only when it needs a connection.
     func expire() {
         expireAt = Monotonic.never
-        for index in entries.indices where isIdle(index) {
+        for index in entries.indices where mayClose(index) {
             let expiry = expiry(index)
             if expiry <= now { closeNow(CInt(index)) } else { expireAt = min(expireAt, expiry) }
         }
@@ -367,7 +385,7 @@ final class SocketTable {
         var questions: [pollfd] = []
         for descriptor in origin.descriptors.descriptors {
             let entry = entries[Int(descriptor)]
-            guard entry.version != .http2, isIdle(Int(descriptor)) else { continue }
+            guard entry.version != .http2, mayClose(Int(descriptor)) else { continue }
             if now &- min(now, entry.idleSince) >= limit {
                 closeNow(descriptor)
             } else if !mayHaveTickets(Int(descriptor)) {
@@ -381,8 +399,42 @@ final class SocketTable {
     /// Closes the connection that has been idle longest, among those whose origin fits; libcurl finds it dead at its
     /// next check.
     func closeOldestIdle(where fits: (Origin) -> Bool) {
-        let idle = entries.indices.filter { isIdle($0) && entries[$0].origin.map(fits) == true }
+        let idle = entries.indices.filter { mayClose($0) && entries[$0].origin.map(fits) == true }
         if let oldest = idle.min(by: { entries[$0].leftAt < entries[$1].leftAt }) { closeNow(CInt(oldest)) }
+    }
+
+    /// Replaces the socket of a connection that libcurl waits for; the number of the descriptor does not change.
+    ///
+    /// - Parameters:
+    ///   - connection: The connection that libcurl waits for; its socket is closed.
+    ///   - rival: The connection that replaces it; the caller closes its descriptor.
+    ///   - endpoint: The address and port of `rival`.
+    /// - Returns: False if the system refuses; the connection is then unchanged.
+    func replace(_ connection: Connection, by rival: Connection, to endpoint: SocketAddress) -> Bool {
+        guard let index = index(of: connection), self.index(of: rival) != nil else { return false }
+        if entries[index].registered != 0 { unregister(connection.descriptor) }
+        let isReplaced = curlew_replace(connection.descriptor, rival.descriptor)
+        if isReplaced { entries[index].endpoint = endpoint }
+        register(connection.descriptor, entries[index].wanted)
+        return isReplaced
+    }
+
+    /// Returns the endpoint of a connection, if libcurl reports another one.
+    func endpoint(of connection: Connection) -> SocketAddress? {
+        index(of: connection).flatMap { entries[$0].endpoint }
+    }
+
+    /// Whether a connection uses HTTP/3.
+    func isDatagram(_ connection: Connection) -> Bool { index(of: connection).map { entries[$0].isDatagram } ?? false }
+
+    /// Closes the idle TCP connections to an origin, so that new transfers attempt HTTP/3.
+    func closeIdleTCP(of origin: Origin) {
+        for descriptor in origin.descriptors.descriptors where mayClose(Int(descriptor)) { closeNow(descriptor) }
+    }
+
+    /// Records the endpoint of a connection for which libcurl reports another port.
+    func learn(_ connection: Connection, _ endpoint: SocketAddress) {
+        if let index = index(of: connection) { entries[index].endpoint = endpoint }
     }
 
     /// Closes a connection at once, and gives libcurl a descriptor that reads as closed.

@@ -18,16 +18,21 @@ package final class Resolver: Sendable {
         case noThread(errno: CInt)
     }
 
-    /// The addresses of a name in the order in which to try them, and how long they may be used.
+    /// The endpoints of a name in the order in which to try them, and how long they may be used.
     package struct Addresses: Sendable, Equatable, ExpressibleByArrayLiteral {
-        package var texts: [String]
+        package var endpoints: [SocketAddress]
         /// Nanoseconds; nil for the default.
         package var lifetime: UInt64?
+        /// Whether an HTTPS record announces HTTP/3 for the addresses.
+        package var offersHTTP3 = false
 
-        package init(_ texts: [String], lifetime: UInt64? = nil) {
-            self.texts = texts
+        package init(_ endpoints: [SocketAddress], lifetime: UInt64? = nil, offersHTTP3: Bool = false) {
+            self.endpoints = endpoints
             self.lifetime = lifetime
+            self.offersHTTP3 = offersHTTP3
         }
+
+        package init(_ texts: [String]) { self.init(texts.map { SocketAddress($0) }) }
 
         package init(arrayLiteral elements: String...) { self.init(elements) }
     }

@@ -42,30 +42,29 @@ package struct SocketRules: Sendable {
     var isEmpty: Bool { interface == nil && localAddress == nil && forbidden.isEmpty }
 
     /// Applies the rules to a new socket before it connects to an address.
-    func apply(to descriptor: CInt, for address: UnsafePointer<curl_sockaddr>) throws(Refusal) {
-        var bytes = [UInt8](repeating: 0, count: 16)
-        let count = curlew_address_bytes(address, &bytes)
-        guard count > 0 else { return }
+    func apply(to descriptor: CInt, for address: [UInt8]) throws(Refusal) {
+        guard !address.isEmpty else { return }
         if let interface {
             let failure = curlew_bind_interface(descriptor, interface)
             if failure != 0 { throw .unusable("the interface \(interface)", errno: failure) }
         }
         if let localAddress {
-            let local = AddressOrder.bytes(of: localAddress)
-            guard local.count == Int(count) else { throw .otherFamily(local: localAddress) }
-            let failure = curlew_bind_address(descriptor, local, count)
+            let local = SocketAddress(localAddress).bytes
+            guard local.count == address.count else { throw .otherFamily(local: localAddress) }
+            let failure = curlew_bind_address(descriptor, local, CInt(local.count))
             if failure != 0 { throw .unusable("the local address \(localAddress)", errno: failure) }
         }
         if forbidden.isEmpty { return }
         let name: String
-        if let interface { name = interface } else { name = try routeInterface(to: bytes, count) }
+        if let interface { name = interface } else { name = try routeInterface(to: address) }
         if forbidden.contains(where: { $0.contains(name) }) { throw .forbidden(interface: name) }
     }
 
     /// Returns the interface over which the kernel would send to an address; empty without a route.
-    private func routeInterface(to bytes: [UInt8], _ count: CInt) throws(Refusal) -> String {
+    private func routeInterface(to bytes: [UInt8]) throws(Refusal) -> String {
         var name = [CChar](repeating: 0, count: 16)
-        let source = localAddress.map { AddressOrder.bytes(of: $0) }
+        let count = CInt(bytes.count)
+        let source = localAddress.map { SocketAddress($0).bytes }
         let failure = source.map { curlew_route_interface(bytes, $0, count, &name) }
         let code = failure ?? curlew_route_interface(bytes, nil, count, &name)
         // An unknown route may be a forbidden one.

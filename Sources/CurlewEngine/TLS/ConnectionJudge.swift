@@ -146,7 +146,7 @@ final class ConnectionJudge {
 
 extension String {
     /// The host without a trailing dot, the form of keys in host tables.
-    var withoutTrailingDot: String { hasSuffix(".") ? String(dropLast()) : self }
+    package var withoutTrailingDot: String { hasSuffix(".") ? String(dropLast()) : self }
 }
 
 private func judge(_ pointer: UnsafeMutableRawPointer?) -> ConnectionJudge? {

@@ -61,7 +61,8 @@ extension EngineTransfer {
         handle.stopRecording()
         if loopState.hasInformational { loopState.finalHeadBeganAt = handle.clock.pointee }
         loopState.check.fieldLimit = plan.limits.fieldCount
-        loopState.check.isHTTP2 = loop.configuration.version == .http2PriorKnowledge || loopState.tls?.http2 == true
+        let hasStreams = loopState.tls.map { $0.http2 || $0.http3 } ?? false
+        loopState.check.isMultiplexed = loop.configuration.version == .http2PriorKnowledge || hasStreams
     }
 
     private func readCertificate(of handle: EasyHandle) {
@@ -92,9 +93,10 @@ extension EngineTransfer {
         if !loopState.isHeadFinal, plan.isSecure, loopState.certificate == nil { readCertificate(of: handle) }
         if let origin = loopState.origin {
             if let connection = loopState.connection {
-                transport.sockets.learn(connection, loopState.check.isHTTP2 ? .http2 : .http1)
+                let version: SocketTable.Version = loopState.check.isMultiplexed ? .http2 : .http1
+                transport.sockets.learn(connection, loopState.tls?.http3 == true ? .http3 : version)
             }
-            if loopState.check.isHTTP2 {
+            if loopState.check.isMultiplexed {
                 transport.markShared(origin)
                 holdUpload(status, transport)
             } else if !isExclusive {

@@ -45,12 +45,19 @@ extension EngineTransfer {
         metrics.responseHeadBytes = Int64(curlew_get_long(curl, CURLINFO_HEADER_SIZE))
         metrics.responseBodyBytes = loopState.counters.received
         metrics.version = curlew_get_long(curl, CURLINFO_HTTP_VERSION)
+        if loop.configuration.version == .http3 {
+            let usesTCP = loopState.connection.map { !handle.transport.sockets.isDatagram($0) } ?? false
+            metrics.withoutHTTP3 = reasonAgainstHTTP3 ?? (usesTCP ? .otherWasFirst : nil)
+        }
         if let address = curlew_get_string(curl, CURLINFO_PRIMARY_IP) {
             metrics.remoteAddress = String(cString: address)
         }
         if let address = curlew_get_string(curl, CURLINFO_LOCAL_IP) { metrics.localAddress = String(cString: address) }
         metrics.remotePort = curlew_get_long(curl, CURLINFO_PRIMARY_PORT)
         metrics.localPort = curlew_get_long(curl, CURLINFO_LOCAL_PORT)
+        if let endpoint = handle.endpoint {
+            (metrics.remoteAddress, metrics.remotePort) = (endpoint.ip, Int(endpoint.port ?? 0))
+        }
         if let path = plan.target.route?.socketName, !metrics.remoteAddress.isEmpty || metrics.readyToSend > 0 {
             // libcurl reports the port of the URL, and no name for an abstract socket.
             (metrics.remoteAddress, metrics.remotePort, metrics.localAddress) = (path, 0, "")

@@ -67,7 +67,7 @@ extension EngineTransfer {
         }
         guard loopState.isHeadComplete, !loopState.isReceivingPaused, !loopState.isUserPaused,
             loopState.check.isChunked,
-            !loopState.check.isHTTP2,
+            !loopState.check.isMultiplexed,
             loopState.uploadJudge?.isEndSignalled != true, !curlew_has_ended(descriptor)
         else { return }
         loopState.hasResponseEnded = true

@@ -19,8 +19,8 @@ struct HeadCheck {
 
     /// The maximum number of fields in all heads and the trailers together.
     var fieldLimit = 1000
-    /// Whether the connection uses HTTP/2; then libcurl writes the status line itself.
-    var isHTTP2 = false
+    /// Whether the connection uses HTTP/2 or HTTP/3; then libcurl writes the status line itself.
+    var isMultiplexed = false
     /// The status code of the current head; 0 before its status line.
     private(set) var status = 0
     /// The value of `Content-Length`; nil without this field.
@@ -38,7 +38,7 @@ struct HeadCheck {
     var isAtStart: Bool { status == 0 }
 
     /// Whether a body, if there is one, ends only with the connection (RFC 9112 §6.3, rule 8).
-    var isDelimitedByClose: Bool { !isHTTP2 && !isChunked && length == nil }
+    var isDelimitedByClose: Bool { !isMultiplexed && !isChunked && length == nil }
 
     /// Starts the head after an informational one.
     mutating func restart() {
@@ -89,8 +89,8 @@ struct HeadCheck {
         if line[5] == 0x31, line[6] == 0x2E, line[7] == 0x30 || line[7] == 0x31 {
             isHTTP10 = line[7] == 0x30
             space = 8
-        } else if line[5] == 0x32 {
-            guard isHTTP2 else { return .refused("it names HTTP/2 on an HTTP/1.1 connection") }
+        } else if line[5] == 0x32 || line[5] == 0x33 && isMultiplexed {
+            guard isMultiplexed else { return .refused("it names HTTP/2 on an HTTP/1.1 connection") }
             space = 6
         } else {
             return malformed
@@ -131,7 +131,7 @@ struct HeadCheck {
             let what = byte == 0 ? "a NUL" : "a bare CR"
             return .refused("the value of “\(HeadCheck.text(line, 0, colon))” contains \(what) (RFC 9110 §5.5)")
         }
-        if isHTTP2, HeadCheck.hasOuterBlank(line, from: colon + 1, to: end) {
+        if isMultiplexed, HeadCheck.hasOuterBlank(line, from: colon + 1, to: end) {
             let name = HeadCheck.text(line, 0, colon)
             return .refused("the value of “\(name)” begins or ends with a blank (RFC 9113 §8.2.1)")
         }

@@ -155,7 +155,8 @@ struct LoopState {
 
     /// Stores the addresses of one of the hosts of an origin.
     mutating func setAddresses(_ found: ResolvedName, of peer: Origin.Peer, at origin: Origin) {
-        name = peer == origin.peer ? found : ResolvedName(name?.addresses ?? [], until: found.until, server: found)
+        let proxy = name ?? ResolvedName([], until: found.until)
+        name = peer == origin.peer ? found : proxy.with(server: found)
     }
 
     mutating func discardCollected() {

@@ -59,6 +59,8 @@ package struct RawMetrics: Sendable {
     package var localAddress = ""
     package var localPort: Int = 0
     package var remoteAddress = ""
+    /// The reason why HTTP/3 was not used; nil if it was used, or if the session does not allow it.
+    package var withoutHTTP3: HTTP3Absence?
     package var remotePort: Int = 0
     package var isReused = false
     package var tlsVersion: String?

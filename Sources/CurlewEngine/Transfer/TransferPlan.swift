@@ -59,6 +59,8 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var needsNewConnection = false
     /// Whether the request is retried, with any method, if a reused connection ends before a byte of the response.
     package var resends = false
+    /// Whether the server announces HTTP/3 by Alt-Svc.
+    package var offersHTTP3 = false
     package var priority: Int
     /// Whether the run continues a transfer that holds the loop, which accepts it while it closes gracefully.
     package var continues = false

@@ -218,10 +218,19 @@ void curlew_set_traffic_class(int descriptor, int value);
 /// Copies the bytes of the IP address that a socket will connect to. Returns their number: 4, 16, or 0 for another
 /// family.
 int curlew_address_bytes(const struct curl_sockaddr *address, uint8_t bytes[16]);
-/// Replaces the address with another one of the same family.
-void curlew_address_replace(struct curl_sockaddr *address, const uint8_t *bytes);
+/// Returns the port that a socket will connect to; 0 for another family.
+uint16_t curlew_address_port(const struct curl_sockaddr *address);
+/// Replaces the address with another one of the same family, and the port unless `port` is 0.
+void curlew_address_replace(struct curl_sockaddr *address, const uint8_t *bytes, uint16_t port);
 /// Parses an IP address. Returns the number of bytes: 4, 16, or 0 when the text is not an IP address.
 int curlew_address_parse(const char *text, uint8_t bytes[16]);
+
+/// Creates a non-blocking TCP socket for an address of 4 or 16 bytes; -1 with errno on failure.
+int curlew_stream_socket(int count);
+/// Starts to connect a non-blocking socket. Returns 0 if the socket is connected or connecting, otherwise errno.
+int curlew_connect(int descriptor, const uint8_t *bytes, int count, uint16_t port);
+/// Returns and clears the pending error of a socket; 0 if there is no error.
+int curlew_socket_error(int descriptor);
 
 /// Creates a socket whose peer is closed; -1 with errno on failure.
 int curlew_dead_socket(void);

@@ -59,6 +59,8 @@ typedef struct {
     bool resumed;
     /// Whether HTTP/2 was negotiated (ALPN).
     bool http2;
+    /// Whether HTTP/3 was negotiated.
+    bool http3;
 } curlew_tls_facts;
 
 /// Reads the negotiated parameters of the TLS connection of a running transfer; false outside callbacks and without

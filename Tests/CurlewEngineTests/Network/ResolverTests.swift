@@ -126,7 +126,7 @@ struct ResolverTests {
         let answer = Latch<Resolver.Outcome>()
         _ = Resolver.system.find("localhost") { answer.set($0) }
         let addresses = try? await answer.value.get()
-        #expect(addresses?.texts.contains { $0 == "127.0.0.1" || $0 == "::1" } == true)
+        #expect(addresses?.endpoints.contains { ["127.0.0.1", "::1"].contains($0.ip) } == true)
         let failure = Latch<Resolver.Outcome>()
         _ = Resolver.system.find("nonexistent.invalid") { failure.set($0) }
         guard case .failure(.unknown(let text)) = await failure.value else {

@@ -35,6 +35,32 @@ struct ResolverClosureTests {
         #expect(log.all.count == 3)
     }
 
+    @Test func addressesMayHaveAPort() async throws {
+        let authority = try TestAuthority()
+        let server = try MockServer(tls: authority.issue(hosts: ["name.test"])) { _ in .text("ok") }
+        let session = Session(
+            trust: try CustomRoots(pem: authority.certificatePEM),
+            resolver: .custom { _ in .init(["127.0.0.1:\(server.port)"]) })
+        let response = try await session.transfer("https://name.test/").response()
+        #expect(response.metrics.remoteAddress == "127.0.0.1:\(server.port)")
+        #expect(server.requests.map { $0.field("Host") } == ["name.test"])
+    }
+
+    @Test(
+        arguments: [
+            ("192.0.2.7", "192.0.2.7", nil), ("192.0.2.7:8443", "192.0.2.7", 8443), ("::1", "::1", nil),
+            ("[2001:DB8::7]:443", "2001:db8::7", 443), ("1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8", nil),
+        ] as [(String, String, UInt16?)])
+    func addressesAreRead(text: String, ip: String, port: UInt16?) {
+        #expect(SocketAddress(parsing: text) == SocketAddress(ip, port: port))
+    }
+
+    @Test(arguments: [
+        "", "server", "server:80", ":80", "192.0.2.7:", "192.0.2.7:0", "192.0.2.7:65536", "192.0.2.7:+80", "[::1]",
+        "[192.0.2.7]:80", "[::1]80", "[::1]:", "::1]:80", "192.0.2:80", "192.0.2.7:8 0",
+    ])
+    func invalidAddressesAreRefused(text: String) { #expect(SocketAddress(parsing: text) == nil) }
+
     @Test func failuresAreCannotResolve() async throws {
         struct NoEntry: Error, CustomStringConvertible { var description: String { "no entry in the registry" } }
         let session = Session(
@@ -57,8 +83,11 @@ struct ResolverClosureTests {
         let server = try MockServer { _ in .text("ok").closing() }
         let log = Log()
         let clock = StubClock()
+        var configuration = Session.Configuration()
+        // The jumps of the clock must not count as waits for the server.
+        configuration.timeouts = Timeouts(connect: .seconds(10_000), responseHead: nil, idle: nil, minimumRate: nil)
         let core = SessionCore(
-            Session.Configuration(), trust: SystemTrust(),
+            configuration, trust: SystemTrust(),
             resolver: Session.Resolver.custom { host in
                 log.add(host)
                 return .init(["127.0.0.1"], lifetime: host == "long.test" ? .seconds(600) : .seconds(5))
@@ -66,7 +95,8 @@ struct ResolverClosureTests {
         let session = Session(core: core)
         for step in [Duration.zero, .seconds(4), .seconds(2), .seconds(100)] {
             clock.advance(by: step)
-            for host in ["short.test", "long.test"] {
+            // The loop reads the clock once a turn, so the first request may see the time before the jump.
+            for host in ["other.test", "short.test", "long.test"] {
                 // A new connection needs addresses each time.
                 let request = Request("http://\(host):\(server.port)/", options: [.connection(.own)])
                 _ = try await session.data(for: request)

@@ -96,13 +96,20 @@ extension Session.Configuration {
             case http1Only
             /// HTTP/2 from the first byte, also without TLS (RFC 9113 §3.3).
             case http2PriorKnowledge
+            /// HTTP/3 (RFC 9114) for https servers that announce it, otherwise like `automatic`.
+            ///
+            /// A server announces HTTP/3 in the field `Alt-Svc` of an earlier response to the session, or in an HTTPS
+            /// record if the resolver reads these records. If the server does not respond over UDP, the session uses
+            /// TCP after a short delay. If libcurl does not support HTTP/3, the value has no effect. If HTTP/3 was not
+            /// used, ``TransferMetrics/withoutHTTP3`` is the reason.
+            case http3
         }
 
         /// PING frames on silent HTTP/2 connections (RFC 9113 §6.7).
         public struct Ping: Sendable, Hashable {
             /// The time without a byte from the server after which the session sends a PING; 30 seconds unless set.
             ///
-            /// The session sends a PING both on connections in use and on idle connections.
+            /// The session sends a PING on connections in use and, with a libcurl before 8.0, on idle connections.
             public var interval: Duration
             /// The time limit for the server's next byte after a PING; 5 seconds unless set.
             ///

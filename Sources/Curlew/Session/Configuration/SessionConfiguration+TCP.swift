@@ -75,10 +75,10 @@ extension Session.Configuration {
         public var fastOpen: Bool
         /// The address of a host that a connection tries first; as resolved unless set.
         public var addressOrder: AddressOrder
-        /// The time after which a connection also tries the other address family, IPv6 or IPv4, if the first family has
-        /// not responded (RFC 8305 §5), from 10 ms to 2 s; 250 ms unless set.
+        /// The time after which a connection also attempts the next address of the host, if the last attempt has not
+        /// succeeded or failed (RFC 8305 §5), from 10 ms to 2 s; 250 ms unless set.
         ///
-        /// libcurl tries the addresses of one family one after the other.
+        /// IPv6 and IPv4 alternate. With `fastOpen`, at most one address of each family is attempted at a time.
         public var attemptDelay: Duration
         /// The name of the interface for connections; nil, the default, for the system's choice.
         ///
