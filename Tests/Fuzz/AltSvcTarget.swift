@@ -3,8 +3,8 @@
 
 import FoundationEssentials
 
-/// The field `Alt-Svc`: the members of a list are independent, each alternative keeps to the rules and can be written
-/// again, and a table keeps only what the field says.
+/// The field `Alt-Svc`: the members of a list are independent, each alternative follows the rules and can be written
+/// again, and a table keeps only the services of the field.
 func examine(_ input: [UInt8]) {
     let text = String(decoding: input, as: UTF8.self)
     let field = AlternativeServiceField(text)
@@ -34,7 +34,7 @@ private func examineMembers(of text: String, _ field: AlternativeServiceField?) 
         }
     }
     if expected == nil, !found.isEmpty { expected = .alternatives(Array(found.prefix(16))) }
-    demand(field == expected, "the members alone are \(String(describing: expected))")
+    demand(field == expected, "the members, parsed one by one, are \(String(describing: expected))")
 }
 
 /// Splits a list at the commas outside of quotes.

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// DNS messages: each response is read or refused, and what is read keeps to the limits of names and addresses.
+/// DNS messages: each response is read or refused, and a response that is read has valid names and addresses.
 ///
 /// The first byte selects the type in the question, the rest is the response. The name is the one in the response.
 func examine(_ input: [UInt8]) {
@@ -47,7 +47,7 @@ private func nameInQuestion(_ bytes: [UInt8]) -> String? {
     return nil
 }
 
-/// A question of a host, as the response of a server without records.
+/// Checks a question by reading it as a response without records.
 private func examineQuestion(_ name: String, _ type: DNSMessage.RecordType) {
     guard var bytes = DNSMessage.question(name, type) else { return }
     demand(bytes.count == name.utf8.count + 18 && name.utf8.count <= 253, "the question has \(bytes.count) bytes")

@@ -32,6 +32,6 @@ private func examineURL(_ text: String) {
     guard let again = try? ProxyURL(proxy.url) else { fatalError("\(proxy.url) is not read again") }
     demand(again.scheme == url.scheme && again.host == url.host && again.port == url.port, "\(proxy.url) differs")
     demand(again.user == nil && again.password == nil, "the shown URL has credentials")
-    demand((try? ProxyURL(proxy.url + "/?a@b#c")) == again, "a query of \(proxy.url) matters")
+    demand((try? ProxyURL(proxy.url + "/?a@b#c")) == again, "a query of \(proxy.url) has an effect")
     demand(HostName.key(url.host) == url.host, "the host \(url.host) is not normal")
 }

@@ -69,6 +69,23 @@ private func names(registry: Registry) {
     _ = session
 }
 
+private func secureDNS() throws {
+    let session = Session(resolver: try .overHTTPS("https://dns.example/dns-query"))
+    _ = session
+}
+
+private func alternatives(session: Session) async throws {
+    let (data, _) = try await session.data(for: "https://example.com/")
+    print(data.count, session.alternativeServices(of: "https://example.com/"))  // 1256 [h3 example.com:443]
+}
+
+private func http3() async throws {
+    let session = Session { $0.http.version = .http3 }
+    let response = try await session.transfer("https://example.com/").response()
+    print(response.metrics.version, response.metrics.withoutHTTP3 ?? "")
+    // HTTP/2 libcurl 7.88.1 does not support HTTP/3
+}
+
 private func priorities(request: Request) {
     var request = request
     request.fields[.priority] = Request.Urgency(1).fieldValue

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 // Alternative services (RFC 7838): the field `Alt-Svc`, the services that a session knows, and the interceptor that
-// learns them.
+// stores them.
 
 internal import CurlewSupport
 public import FoundationEssentials
@@ -13,14 +13,14 @@ extension Session {
     public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
         /// The name of the protocol in TLS (ALPN, RFC 7301), such as "h3"; percent escapes are decoded.
         public let protocolID: String
-        /// The host in lower case, an IPv6 address without brackets; the host of the URL if the field has no host.
+        /// The host in lower case, an IPv6 address without brackets; the host of the URL if the field omits it.
         public let host: String
         /// The port, from 1 to 65535.
         public let port: Int
-        /// The time at which the service expires, at most a year after the response; 24 hours if the field has no time
-        /// (RFC 7838 §3.1).
+        /// The time at which the service expires: at most a year after the response, and 24 hours after it if the field
+        /// has no lifetime (RFC 7838 §3.1).
         public let expires: Date
-        /// Whether the service remains known after a change of the network: the field has `persist=1` (RFC 7838 §3.1).
+        /// Whether the service remains valid after a change of the network: the field has `persist=1` (RFC 7838 §3.1).
         public let isPersistent: Bool
 
         /// The protocol, the host and the port, such as "h3 alt.example.com:443".
@@ -29,10 +29,10 @@ extension Session {
 
     /// Returns the alternative services of a server that have not expired, in the order of the server.
     ///
-    /// The session learns them from the field `Alt-Svc` of https responses, if the trust evaluator checks the identity
-    /// of the server (RFC 7838 §2.1). It keeps them in memory, at most 16 services of each of 1000 servers. A new field
-    /// replaces all services of its server, and the value `clear` removes them (RFC 7838 §3). Copies of the session do
-    /// not share them. Any thread may call the method.
+    /// The session reads them from the field `Alt-Svc` of https responses, if the trust evaluator checks the identity
+    /// of the server (RFC 7838 §2.1). It keeps them in memory, for at most 1000 servers with 16 services each. A new
+    /// field replaces all services of its server, and the value `clear` removes them (RFC 7838 §3). Copies of the
+    /// session do not share them. Any thread may call the method.
     ///
     /// - Parameter url: A URL of the server; its path and query have no effect.
     /// - Returns: The services; empty for an unknown server, an http URL and an invalid URL.

@@ -3,10 +3,10 @@
 
 /// The value of an `Alt-Svc` field (RFC 7838 §3).
 ///
-/// A malformed member of the list is dropped, and the well-formed ones count: a later extension of one member must not
+/// The parser skips malformed members and keeps the well-formed ones, because a future extension of one member must not
 /// hide the others. A field without a well-formed member is invalid.
 enum AlternativeServiceField: Sendable, Equatable {
-    /// The earlier alternatives of the origin are invalid, and so are those of the same field.
+    /// All alternatives of the origin are invalid, including those in the same field.
     case clear
     /// The alternatives that replace the earlier ones, in the order of the server.
     case alternatives([Alternative])
@@ -32,7 +32,7 @@ enum AlternativeServiceField: Sendable, Equatable {
 
     /// Parses a value, or several values joined by commas.
     ///
-    /// Nil for an invalid or too long value, so that the field is ignored. Complexity: O(*n*).
+    /// The result is nil for an invalid value and for one that is too long. Complexity: O(*n*).
     init?(_ text: String) {
         guard text.utf8.count <= Self.maximumLength else { return nil }
         var parser = AlternativeServiceParser(text)
@@ -78,8 +78,9 @@ private struct AlternativeServiceParser {
         }
     }
 
-    /// Reads `clear`, or a protocol, the host and port, and parameters; nil for a malformed member, whose rest is then
-    /// outside of quotes.
+    /// Reads `clear`, or a protocol with its host, port and parameters.
+    ///
+    /// The result is nil for a malformed member; the position is then outside of quotes.
     mutating func member() -> Member? {
         guard let name = token() else { return nil }
         if name == "clear", isAtMemberEnd { return .clear }
@@ -91,10 +92,10 @@ private struct AlternativeServiceParser {
         return .alternative(alternative)
     }
 
-    /// Reads the parameters, of which `ma` and `persist` have a meaning (RFC 7838 §3.1); returns false after a
-    /// malformed one.
+    /// Reads the parameters `ma` and `persist` (RFC 7838 §3.1); returns false after a malformed parameter.
     ///
-    /// The first `ma` counts. A `persist` with a value other than "1" is ignored, like unknown parameters.
+    /// Only the first `ma` has an effect. Unknown parameters are ignored, and so is `persist` with a value other than
+    /// "1".
     private mutating func readParameters(of alternative: inout AlternativeServiceField.Alternative) -> Bool {
         var hasAge = false
         skipSpace()
@@ -127,8 +128,10 @@ private struct AlternativeServiceParser {
 
     private static let unescaped = ByteSet.letters.union(.digits).union(ByteSet("!#$&'*+-.^_`|~"))
 
-    /// Decodes the name of a protocol; nil if another spelling is the only valid one (RFC 7838 §3), for a name that is
-    /// not UTF-8, and for one of more than 255 bytes (RFC 7301 §3.1).
+    /// Decodes the name of a protocol.
+    ///
+    /// The result is nil if the name is not in the only valid spelling (RFC 7838 §3), is not UTF-8, or has more than
+    /// 255 bytes (RFC 7301 §3.1).
     private static func protocolID(_ written: String) -> String? {
         guard let bytes = written[...].percentDecoded, bytes.count <= 255,
             let name = String(validating: bytes, as: UTF8.self), name.percentEncoded(keeping: unescaped) == written
@@ -147,7 +150,7 @@ private struct AlternativeServiceParser {
         return (host, port)
     }
 
-    /// Returns a host in normal form and without brackets; nil for an invalid one, also for a name that is not ASCII
+    /// Returns a host in normal form and without brackets; nil for an invalid host, such as a name that is not ASCII
     /// (RFC 3986 §3.2.2).
     private static func host(_ written: String) -> String? {
         if written.hasPrefix("["), written.hasSuffix("]") {
@@ -156,7 +159,9 @@ private struct AlternativeServiceParser {
         return (try? HostName.normal(written[...], names: nil)).map(String.init)
     }
 
-    /// Returns a number of digits only, such as `delta-seconds` (RFC 9111 §1.2.2); the largest one for any larger one.
+    /// Parses a number that has only digits, such as `delta-seconds` (RFC 9111 §1.2.2).
+    ///
+    /// A number that is too large becomes the maximum.
     private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
         guard !digits.isEmpty, digits.allSatisfy(ByteSet.digits.contains) else { return nil }
         return Int64(String(decoding: digits, as: UTF8.self)) ?? .max
@@ -194,7 +199,7 @@ private struct AlternativeServiceParser {
 
     /// Reads a quoted string up to its end, and returns it without quotes and escapes (RFC 9110 §5.6.4).
     ///
-    /// Nil if the string does not start or end here, or has a control character.
+    /// The result is nil if no string starts here, or if the string has no end or has a control character.
     private mutating func quotedString() -> [UInt8]? {
         guard take(UInt8(ascii: "\"")) else { return nil }
         var text: [UInt8] = []

@@ -3,7 +3,7 @@
 
 internal import CurlewEngine
 
-/// Learns the alternative services of servers from their responses (RFC 7838 §3).
+/// Stores the alternative services that servers announce in their responses (RFC 7838 §3).
 ///
 /// The interceptor changes no request. It is one of the innermost ones, so it sees each response of a server.
 struct AlternativeServiceInterceptor: FoldableInterceptor {
@@ -13,7 +13,7 @@ struct AlternativeServiceInterceptor: FoldableInterceptor {
 
     let isInnermost = true
     let plainInterest: ChainInterest? = ChainInterest()
-    // Services are learned without the chain: many servers name some in every response.
+    // The field alone does not make the chain run, because many servers send it in every response.
     let noticedFields: HeadFields = .alternativeServices
 
     func interest(in request: Request) -> ChainInterest? { plainInterest }
@@ -32,7 +32,7 @@ struct AlternativeServiceInterceptor: FoldableInterceptor {
     }
 
     private func learn(from head: ResponseHead, to request: Request) {
-        // Without a check of the certificate, any machine on the network could name services (RFC 7838 §2.1).
+        // Without a check of the certificate, any machine on the network could announce services (RFC 7838 §2.1).
         services.receive(head, from: request.url) { host in
             (request.trust ?? trust).isKnownToCheckIdentity(of: host)
         }

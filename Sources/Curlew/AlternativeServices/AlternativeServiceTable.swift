@@ -27,7 +27,7 @@ struct AlternativeServiceTable: Sendable {
         let text: String
         /// The time at which the field was parsed.
         let parsed: Date
-        /// The time after `parsed`, in seconds, in which a repeated field has no effect.
+        /// The number of seconds after `parsed` for which a repeated field has no effect.
         let quietTime: TimeInterval
         /// The time at which the last service expires.
         let expires: Date
@@ -44,7 +44,7 @@ struct AlternativeServiceTable: Sendable {
 
     /// The maximum number of origins.
     static let maximum = 1000
-    /// The maximum time in seconds in which a repeated field has no effect.
+    /// The maximum number of seconds for which a repeated field has no effect.
     private static let longestQuietTime: TimeInterval = 60
 
     private var entries: [Origin: Entry] = [:]
@@ -98,7 +98,7 @@ struct AlternativeServiceTable: Sendable {
         if entries.count > Self.maximum { evict(keeping: origin) }
     }
 
-    /// Removes the origin whose services expire first, or have expired first; never the latest origin.
+    /// Removes the origin whose services expire first, but never the latest origin.
     private mutating func evict(keeping latest: Origin) {
         let first = entries.lazy.filter { $0.key != latest }.min { $0.value.expires < $1.value.expires }
         if let first { entries[first.key] = nil }
@@ -107,7 +107,7 @@ struct AlternativeServiceTable: Sendable {
     /// Removes the services that depend on the network: those without `persist` (RFC 7838 §2.2).
     mutating func forgetNetworkSpecific() {
         entries = entries.compactMapValues { entry in
-            // The next field counts, even if it repeats the last one.
+            // The session must parse the next field, even if it repeats the last one.
             Entry(entry.services.filter(\.isPersistent), entry.text, parsed: entry.parsed, isQuiet: false)
         }
     }

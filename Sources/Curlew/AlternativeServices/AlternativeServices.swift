@@ -43,9 +43,9 @@ final class AlternativeServices: Sendable {
     /// - Parameters:
     ///   - head: The head of the response.
     ///   - url: The URL of the request.
-    ///   - isAuthentic: Whether the server has proved to be a host; called only if the field is not a repeated one.
+    ///   - isAuthentic: Whether the server has proved its identity as a host; called only if the field is not repeated.
     func receive(_ head: ResponseHead, from url: String, isAuthentic: (String) -> Bool = { _ in true }) {
-        // A server that is not responsible for the URL cannot name services for it (RFC 7838 §6).
+        // A server that is not responsible for the URL cannot announce services for it (RFC 7838 §6).
         guard let text = head[.altSvc], head.status != .misdirectedRequest, let origin = Self.origin(of: url) else {
             return
         }
@@ -57,6 +57,6 @@ final class AlternativeServices: Sendable {
         table.withLock { $0.receive(field, text, from: origin, age: age, at: now) }
     }
 
-    /// Removes the services that depend on the network, when it may have changed (RFC 7838 §2.2).
+    /// Removes the services that depend on the network, after a possible change of the network (RFC 7838 §2.2).
     func forgetNetworkSpecific() { table.withLock { $0.forgetNetworkSpecific() } }
 }

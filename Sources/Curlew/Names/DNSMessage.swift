@@ -4,10 +4,10 @@
 /// A DNS message (RFC 1035 §4): the question for one name, and the usable part of a response.
 ///
 /// Names are in lower case, without a dot at their end, and consist of letters, digits, "-", "_" and "~". A name with
-/// other bytes is not that of a host, so the parser skips its records and the aliases to it. It also skips records of
-/// other types and classes by their lengths, so that odd bytes in them do no harm.
+/// other bytes is not a host name, so the parser skips its records and the aliases to it. The parser does not read the
+/// data of records of other types and classes.
 struct DNSMessage: Sendable, Hashable {
-    /// The types of records that Curlew asks for.
+    /// The types of records that Curlew reads.
     enum RecordType: UInt16, Sendable, CaseIterable {
         case a = 1
         case cname = 5
@@ -33,7 +33,7 @@ struct DNSMessage: Sendable, Hashable {
         }
     }
 
-    /// The reason why bytes are no usable response; the raw value continues "the response …".
+    /// The reason why a response is not usable; the raw value completes the sentence "the response …".
     enum Flaw: String, Error, Sendable, Hashable {
         case truncated = "ends early"
         case malformed = "is malformed"
@@ -42,21 +42,21 @@ struct DNSMessage: Sendable, Hashable {
         case tooManyRecords = "has too many records"
     }
 
-    /// The largest message (RFC 8484 §6).
+    /// The maximum length of a message in bytes (RFC 8484 §6).
     static let maximumLength = 65_535
-    /// The number of records in all sections of a response.
+    /// The maximum number of records in all sections of a response.
     static let maximumRecords = 256
-    /// The number of aliases between a name and its addresses.
+    /// The maximum number of aliases between a name and its addresses.
     static let maximumAliases = 16
 
     /// The response code with its extension (RFC 1035 §4.1.1, RFC 6891 §6.1.3).
     ///
     /// 0 means no error, and 3 that the name does not exist.
     private(set) var code: UInt16
-    /// Whether the server left records out.
+    /// Whether the server omitted records.
     let isTruncated: Bool
     private(set) var records: [Record] = []
-    /// Seconds for which a negative response holds, from its SOA record (RFC 2308 §5); nil without such a record.
+    /// The lifetime of a negative response in seconds, from its SOA record (RFC 2308 §5); nil without such a record.
     private(set) var negativeLifetime: UInt32?
 
     // MARK: Questions
@@ -81,9 +81,9 @@ struct DNSMessage: Sendable, Hashable {
 
     /// Reads the response to a question.
     ///
-    /// HTTP relates the response to its request, so the identifier may be any number (RFC 8484 §4.1). The question is
-    /// compared, because a cache between client and server could mix up responses; only a response with an error may
-    /// lack it.
+    /// HTTP assigns the response to its request, so the identifier may be any number (RFC 8484 §4.1). The question must
+    /// be the same, because a cache between client and server could confuse responses. Only a response with an error
+    /// may omit the question.
     init(response bytes: [UInt8], to name: String, _ type: RecordType) throws(Flaw) {
         guard bytes.count <= Self.maximumLength else { throw .malformed }
         var reader = DNSReader(bytes)
@@ -114,9 +114,15 @@ struct DNSMessage: Sendable, Hashable {
         guard reader.isAtEnd else { throw .malformed }
     }
 
-    /// The addresses of a name, after following its aliases, and the shortest lifetime on the way.
+    /// Reduces the lifetimes by the seconds for which a cache has kept the response.
+    mutating func shortenLifetimes(by age: UInt32) {
+        for index in records.indices { records[index].lifetime -= min(age, records[index].lifetime) }
+        negativeLifetime = negativeLifetime.map { $0 - min(age, $0) }
+    }
+
+    /// Follows the aliases of a name, and returns its addresses and the shortest lifetime of these records.
     ///
-    /// The result is nil without an address.
+    /// The result is nil if there is no address.
     func addresses(of name: String) -> (addresses: [[UInt8]], lifetime: UInt32)? {
         follow(name) { data in
             if case .address(let bytes) = data { bytes } else { nil }
@@ -124,12 +130,12 @@ struct DNSMessage: Sendable, Hashable {
         .map { ($0.values, $0.lifetime) }
     }
 
-    /// The service bindings of a name, after following its aliases, and the shortest lifetime on the way.
+    /// Follows the aliases of a name, and returns its service bindings and the shortest lifetime of these records.
     ///
-    /// The result is nil without an HTTPS record. The bindings are in the order of their priorities, and those with the
-    /// same priority in the order of the message. Unusable ones are left out, so the list may be empty. A malformed one
-    /// makes all bindings of the name unusable (RFC 9460 §2.2). If there are bindings in alias mode, the others do not
-    /// count (§2.4.1); the caller asks for the records of their target.
+    /// The result is nil if there is no HTTPS record. The bindings are in the order of their priorities; those with the
+    /// same priority are in the order of the message. The list omits unusable bindings, so it may be empty. One
+    /// malformed record makes all bindings of the name unusable (RFC 9460 §2.2). If there are bindings in alias mode,
+    /// the list has only these (§2.4.1), and the caller asks for the records of their targets.
     func services(of name: String) -> (services: [ServiceBinding], lifetime: UInt32)? {
         let found = follow(name) { data -> ServiceBinding?? in
             if case .service(let binding) = data { .some(binding) } else { nil }
@@ -142,7 +148,7 @@ struct DNSMessage: Sendable, Hashable {
         return (services.sorted { $0.priority < $1.priority }, found.lifetime)
     }
 
-    /// Returns the selected data of the first name with such data in the chain of aliases that begins with `name`.
+    /// Follows the aliases of `name`, and returns the selected data of the first name that has such data.
     private func follow<Value>(
         _ name: String, _ select: (Record.Data) -> Value?
     ) -> (values: [Value], lifetime: UInt32)? {

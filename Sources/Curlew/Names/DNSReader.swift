@@ -1,12 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A position in a message, and the end of the part to read: the message, the data of a record or a value in it.
+/// Reads a part of a message: the whole message, the data of a record, or a value in that data.
 struct DNSReader {
     private let message: [UInt8]
     private var position = 0
     private var end: Int
-    /// The flaw of a message in which this part is too short.
+    /// The flaw to report if this part is too short.
     private var shortage = DNSMessage.Flaw.truncated
 
     init(_ message: [UInt8]) {
@@ -24,7 +24,7 @@ struct DNSReader {
         return message[position..<(position + count)]
     }
 
-    /// Takes the next bytes as a part of their own.
+    /// Takes the next bytes and returns a reader of them.
     mutating func part(_ count: Int) throws(DNSMessage.Flaw) -> DNSReader {
         var part = self
         part.end = try bytes(count).endIndex
@@ -48,15 +48,15 @@ struct DNSReader {
 
     /// Reads a name that may be compressed (RFC 1035 §4.1.4).
     ///
-    /// The result is in lower case, "." for the root, and nil for a name that is not that of a host.
+    /// The result is in lower case, "." for the root, and nil for a name that is not a host name.
     mutating func name() throws(DNSMessage.Flaw) -> String? {
         try name(pointersBelow: position)
     }
 
-    /// Reads a name whose first pointer leads to a place before `limit`.
+    /// Reads a name whose first pointer refers to a position before `limit`.
     ///
-    /// Each further pointer leads to a place before the target of the previous one. The loop ends, because a name has
-    /// at most 253 bytes, and at most as many pointers.
+    /// Each further pointer must refer to a position before the target of the previous pointer. The loop ends, because
+    /// a name has at most 253 bytes and 253 pointers.
     mutating func name(pointersBelow limit: Int) throws(DNSMessage.Flaw) -> String? {
         var limit = limit
         var rest = self
@@ -104,7 +104,7 @@ extension DNSReader {
 
         private var lifetime: UInt32 { number & 0x8000_0000 == 0 ? number : 0 }
 
-        /// Returns the record if Curlew asks for its type, and if its name and its alias are names of hosts.
+        /// Returns the record if Curlew reads its type, and if its name and its alias are host names.
         func known() throws(DNSMessage.Flaw) -> DNSMessage.Record? {
             guard let name, kind == 1, let type = DNSMessage.RecordType(rawValue: type),
                 let content = try content(type, of: name)
@@ -129,9 +129,9 @@ extension DNSReader {
             }
         }
 
-        /// Returns the smaller one of the record's own lifetime and its last field if this is a SOA record.
+        /// Returns the lower value of the lifetime and the last field of an SOA record; nil for other records.
         ///
-        /// The names in it may have any bytes, such as a dot in the first label of a mailbox.
+        /// The names in an SOA record may have any bytes, such as a dot in the first label of a mailbox.
         func negativeLifetime() throws(DNSMessage.Flaw) -> UInt32? {
             guard type == 6, kind == 1 else { return nil }
             var data = data

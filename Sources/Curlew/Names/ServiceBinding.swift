@@ -8,7 +8,7 @@ struct ServiceBinding: Sendable, Hashable {
     /// The host that provides the service; in alias mode the name with the service bindings to use instead, or "." if
     /// there is no service (§2.5.1).
     var target: String
-    /// The identifiers of protocols (ALPN) besides the default; ones with other bytes than visible ASCII are left out.
+    /// The identifiers of protocols (ALPN) besides the default, without those that are not visible ASCII.
     var protocols: [String] = []
     /// Whether the service also supports HTTP/1.1, the default protocol (§9).
     var allowsDefaultProtocol = true
@@ -16,7 +16,7 @@ struct ServiceBinding: Sendable, Hashable {
     var port: UInt16?
     /// IPv4 and IPv6 addresses of the target, each of four or sixteen bytes.
     var addresses: [[UInt8]] = []
-    /// Whether there are keys for Encrypted Client Hello, which are not read.
+    /// Whether the record has keys for Encrypted Client Hello; Curlew does not read them.
     var hasEncryptedHello = false
     /// Whether Curlew understands each mandatory key (§8), the keys agree with each other, and the target is a host.
     var isUsable = true
@@ -29,7 +29,7 @@ struct ServiceBinding: Sendable, Hashable {
 extension ServiceBinding {
     /// Reads the data of an HTTPS record.
     ///
-    /// - Parameter owner: The name of the record, for which "." stands in service mode.
+    /// - Parameter owner: The name of the record; in service mode, the target "." means this name.
     init(_ data: DNSReader, owner: String) throws(DNSMessage.Flaw) {
         var data = data
         priority = try data.number()
@@ -37,7 +37,7 @@ extension ServiceBinding {
         let name = try data.name(pointersBelow: 0)
         target = name ?? "."
         if name == ".", priority > 0 { target = owner }
-        // The target becomes the host of a connection, so "127.0.0.1" as a name with four labels is refused.
+        // The target becomes the host of a connection, so a name with four labels such as "127.0.0.1" is not usable.
         let isHost = HostName.key(target) == target && !HostName.isAddress(target)
         isUsable = name != nil && (isHost || isAlias && target == ".")
         // Parameters in alias mode are ignored (§2.4.2).

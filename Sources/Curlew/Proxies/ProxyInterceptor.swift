@@ -172,11 +172,12 @@ extension NetworkError {
     ) {
         let name = choice.map { "The proxy \($0)" } ?? "The proxy"
         if status == 407 {
-            let hasCredentials = choice?.proxy?.credentials != nil
+            let credentials = choice?.proxy?.credentials
+            let hasCredentials = credentials != nil
             self.init(
                 .proxyAuthenticationRequired, phase: phase,
                 "\(name) \(hasCredentials ? "does not accept the credentials" : "requires credentials").",
-                hint: Self.hint(offering: schemes, hasCredentials: hasCredentials), request: request,
+                hint: Self.hint(offering: schemes, to: credentials), request: request,
                 response: response)
         } else {
             self.init(
@@ -191,7 +192,7 @@ extension NetworkError {
 
     /// Returns the hint for a 407, which names at most eight schemes.
     private static func hint(
-        offering schemes: [ChallengeAuthentication.Challenge.Scheme], hasCredentials: Bool
+        offering schemes: [ChallengeAuthentication.Challenge.Scheme], to credentials: Proxy.Credentials?
     ) -> String {
         var names: [ChallengeAuthentication.Challenge.Scheme] = []
         for scheme in schemes where names.count < 8 && !names.contains(scheme) { names.append(scheme) }
@@ -201,8 +202,15 @@ extension NetworkError {
             if !schemes.isEmpty, !schemes.contains(.basic), !schemes.contains(.digest) {
                 "Curlew supports only Basic, Digest and tokens in Proxy.fields; a local relay such as cntlm or px can "
                     + "add Negotiate and NTLM."
-            } else if hasCredentials {
-                "Check the name and the password for the proxy. Use .digest if the proxy requires it."
+            } else if let credentials {
+                switch (credentials.isDigest, schemes.contains(.digest), schemes.contains(.basic)) {
+                case (false, true, false): "Use Proxy.Credentials.digest in place of .basic."
+                case (true, false, true): "Use Proxy.Credentials.basic in place of .digest."
+                default: "Check the name and the password for the proxy."
+                }
+            } else if schemes.contains(.digest), !schemes.contains(.basic) {
+                "Set a name and a password, with Proxy(url, .digest(name, password)), or with Proxy.Policy.environment for "
+                    + "the proxy of a variable."
             } else {
                 "Set a name and a password, with Proxy(url, .basic(name, password)) or in the URL of the variable."
             }

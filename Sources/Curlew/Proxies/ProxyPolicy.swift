@@ -32,11 +32,11 @@ extension Proxy {
         /// invalid URL in a variable fails every request that uses the variable.
         public static let environment = Policy(rule: .environment)
 
-        /// Uses the proxies in the environment as ``environment`` does, but changes each proxy by a closure.
+        /// Uses the proxies in the environment like ``environment``, and changes each proxy with a closure.
         ///
-        /// A variable cannot contain the trust, the identity and the fields of a proxy. The closure sets them, and can
-        /// also set the credentials. The policies that two calls of this method return are never equal. Such a policy
-        /// cannot be encoded.
+        /// A variable cannot contain the trust, the identity or the fields of a proxy. The closure sets them, and can
+        /// also set the credentials. Two calls of this method return policies that are not equal. Such a policy cannot
+        /// be encoded.
         ///
         /// ```swift
         /// let roots = try CustomRoots(pem: ours)
@@ -44,7 +44,7 @@ extension Proxy {
         /// ```
         /// - Parameter change: Changes the proxy that a variable names, before a request uses it. The closure runs at
         ///   least once for each attempt through a proxy, in the task that sends the request, so it must be fast.
-        ///   Requests share connections only if the closure sets equal values, so create evaluators outside of it.
+        ///   Requests share connections only if the closure sets equal values, so create evaluators outside it.
         public static func environment(_ change: @escaping @Sendable (inout Proxy) -> Void) -> Policy {
             Policy(rule: .changedEnvironment(IdentifiedClosure(change)))
         }

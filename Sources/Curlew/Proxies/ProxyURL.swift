@@ -3,8 +3,9 @@
 
 /// The parts of a proxy's URL, from code or from an environment variable.
 ///
-/// As in curl, a path, a query and a fragment have no meaning and are ignored: many variables end in "/". The exception
-/// is curl's `socks5h://localhost/run/proxy.sock` for a proxy at a Unix socket, which Curlew refuses.
+/// As in curl, a path, a query and a fragment have no meaning and are ignored: many variables end in "/". A URL
+/// such as `socks5h://localhost/run/proxy.sock` is invalid: in curl it means a proxy at a Unix socket, which Curlew
+/// does not support.
 struct ProxyURL: Hashable, Sendable {
     /// The invalid part of a URL; the description shows no password.
     enum Flaw: Error, Hashable, CustomStringConvertible {
@@ -43,9 +44,11 @@ struct ProxyURL: Hashable, Sendable {
             rest = rest[mark.upperBound...]
         }
         self.scheme = scheme
-        // The first "/", "?" or "#" ends the authority, also before an "@" (RFC 3986 §3.2).
+        // The first "/", "?" or "#" ends the authority, even before an "@" (RFC 3986 §3.2).
         let end = rest.utf8.firstIndex(where: ByteSet("/?#").contains) ?? rest.endIndex
         let path = rest[end...].prefix { $0 != "?" && $0 != "#" }
+        // Otherwise a part of an unescaped password would be the host.
+        if rest[end...].utf8.contains(UInt8(ascii: "@")) { throw .userInfo }
         rest = rest[..<end]
         (user, password) = try Self.takeUserInfo(&rest)
         var host = rest

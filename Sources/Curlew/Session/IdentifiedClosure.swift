@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A closure with an identity, for comparisons: each is equal only to itself.
+/// A closure that can be compared: each instance is equal only to itself.
 final class IdentifiedClosure<Body: Sendable>: Sendable, Hashable {
     let body: Body
 

@@ -96,7 +96,7 @@ extension Session {
         guard connections > 0 else { return }
         // The first connection shows whether the server supports HTTP/2.
         try await core.connect(request, count: 1, isNew: false)
-        // The policy for proxies may be a closure, which must not run on the thread of the session.
+        // The proxy policy may have a closure, which must not run on the thread of the session.
         let url = try core.plannedURL(of: request)
         let missing = await missingConnections(to: url, of: connections)
         if missing > 0 { try await core.connect(request, count: missing, isNew: true) }

@@ -251,8 +251,8 @@ public actor Session {
 
     /// The state that `reset` discards.
     public enum Reset: Sendable, Hashable {
-        /// Idle connections and resumable TLS sessions, and the alternative services that are not persistent; the
-        /// connection of a running transfer closes when the transfer ends.
+        /// Idle connections, resumable TLS sessions, and alternative services that are not persistent. The connection
+        /// of a running transfer closes when the transfer ends.
         case connections
     }
 

@@ -18,7 +18,7 @@ final class SessionCore: Sendable {
     let cookies: CookieJar?
     let hsts: HSTSStore?
     let cache: HTTPCache?
-    /// The alternative services of servers, in memory alone.
+    /// The alternative services of servers, only in memory.
     let alternativeServices = AlternativeServices()
     /// The chain of the built-in interceptors, and the chain of requests without interceptors of their own.
     private let builtIns: Chain
@@ -180,6 +180,7 @@ final class SessionCore: Sendable {
         // Connections over Unix sockets have no ports, by which the engine would recognise an open one.
         plan.ownsConnection = request.options.connection == .own || request.options.unixSocket != nil
         plan.resends = request.options.connection == .resending
+        if configuration.http.version == .http3 { plan.offersHTTP3 = alternativeServices.offersHTTP3(target) }
         plan.isIdempotent = request.method.isIdempotent
         compress(request, in: &plan)
         return plan

@@ -204,10 +204,10 @@ struct AlternativeServiceFieldTests {
         try receive("h3=\":1\"; ma=1", from: "new", at: now, in: &table)
         #expect(try table.count == 1000 && shown(table, "h1", at: now) == [])
         #expect(try ["h0", "h2", "h999", "new"].allSatisfy { try shown(table, $0, at: now) == ["h3 \($0):1"] })
-        // Then it is the first to leave.
+        // Later it is the first origin to be removed.
         try receive("h3=\":1\"; ma=9000", from: "newer", at: now + 2, in: &table)
         #expect(try table.count == 1000 && shown(table, "new", at: now) == [] && !shown(table, "h2", at: now).isEmpty)
-        // A known origin needs no room.
+        // A known origin does not need another entry.
         try receive("h3=\":1\"; ma=9000", from: "h2", at: now, in: &table)
         #expect(try table.count == 1000 && !shown(table, "h3", at: now).isEmpty)
     }

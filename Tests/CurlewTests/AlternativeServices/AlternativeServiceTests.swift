@@ -62,7 +62,7 @@ struct AlternativeServiceTests {
 
     /// With an interceptor, the chain runs for each response.
     @Test(arguments: [false, true])
-    func fieldReplacesTheServicesBefore(_ runsChain: Bool) async throws {
+    func fieldReplacesEarlierServices(_ runsChain: Bool) async throws {
         let session = try session(runsChain ? [.intercept(scope: .attempt) { try await $2($0) }] : [])
         let fields = ["h3=\":1\", h2=\":2\"", "h3=\":3\"", "clear", "h3=\":1\"", "nonsense", "h2=\":4\"; ma=0"]
         server.on("GET", "/x", inOrder: fields.map { .text("x").field("Alt-Svc", $0) })
@@ -140,7 +140,7 @@ struct AlternativeServiceTests {
 
     // MARK: Forgetting
 
-    @Test func resetForgetsTheServicesOfTheNetwork() async throws {
+    @Test func resetRemovesServicesThatAreNotPersistent() async throws {
         let session = try session()
         server.on("GET", "/x", .text("x").field("Alt-Svc", "h3=\":1\", h3=\":2\"; persist=1"))
         _ = try await session.data(for: Request(url("/x")))

@@ -24,7 +24,7 @@ enum DNSBytes {
         text.split(separator: ".").flatMap { label(String($0)) } + [0]
     }
 
-    /// Returns a record; an empty name makes the rest of a record.
+    /// Returns a record; with an empty `name`, a record without its name.
     static func record(
         _ name: [UInt8], _ type: UInt16, kind: UInt16 = 1, lifetime: UInt32 = 300, data: [UInt8]
     ) -> [UInt8] {

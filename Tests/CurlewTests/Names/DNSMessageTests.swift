@@ -31,7 +31,7 @@ import Testing
                 + "NjQHZXhhbXBsZQNjb20AAAEAAQ"
         ),
     ])
-    func questionsAreThoseOfTheExamples(_ name: String, _ text: String) throws {
+    func questionsMatchTheExamples(_ name: String, _ text: String) throws {
         // RFC 8484 §4.1.1.
         let question = try #require(DNSMessage.question(name, .a))
         let base64 = Data(question).base64EncodedString()
@@ -287,7 +287,7 @@ import Testing
 
     // MARK: Compression
 
-    @Test func pointersLeadBackwards() throws {
+    @Test func pointersReferToEarlierPositions() throws {
         let bytes = DNSBytes.message(
             answers: [
                 // At 33; its data is at 45: "cdn.example.com".

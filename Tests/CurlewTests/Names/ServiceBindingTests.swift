@@ -112,7 +112,7 @@ import Testing
         "00 01 00 00 04 00 05 01 02 03 04 05", "00 01 00 00 06 00 04 01 02 03 04",
         "00 01 00 00 06 00 11 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00",
     ])
-    func malformedRecordsAreNoFlawOfTheMessage(_ data: String) throws {
+    func malformedRecordDoesNotMakeTheMessageMalformed(_ data: String) throws {
         let address = DNSBytes.record(asked, 1, data: [192, 0, 2, 1])
         let service = DNSBytes.record(asked, 65, data: DNSBytes.hex(data))
         for answers in [[address, service], [service, address]] {

@@ -13,31 +13,43 @@ enum Peer: String, Sendable {
     case nginx, nghttpd, apache2, openssl, python3, curl, wget
     case squid, tinyproxy, microsocks, danted, mitmdump
     /// Python libraries, installed as Debian packages.
-    case werkzeug, botocore
-    /// A Python library that Debian lacks, installed from PyPI.
-    case hishel
+    case werkzeug, botocore, dnspython
+    /// Python libraries that Debian lacks, installed from PyPI.
+    case hishel, aioquic
     /// A library that is newer than Debian's, built from the sources on PyPI.
     case brotli
 
     /// The folder in which Scripts/setup-peers installs Python libraries from PyPI.
     static let pythonFolder = "/usr/local/lib/curlew-peers"
+    /// The folder of the libraries for HTTP/3.
+    static let http3Folder = "/usr/local/lib/curlew-http3"
 
     /// The path of the program, or of brotli's library; nil if it is not installed.
     var executable: String? {
         if self == .brotli { return BrotliEncoder.isInstalled ? BrotliEncoder.library : nil }
-        if self == .werkzeug || self == .botocore || self == .hishel {
-            let folder = self == .hishel ? Self.pythonFolder : "/usr/lib/python3/dist-packages"
-            return FileManager.default.fileExists(atPath: "\(folder)/\(rawValue)") ? "/usr/bin/python3" : nil
+        if let library {
+            return FileManager.default.fileExists(atPath: library) ? "/usr/bin/python3" : nil
         }
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
         return (folders + ["/usr/sbin", "/usr/local/sbin"]).map { "\($0)/\(rawValue)" }
             .first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
+    /// The folder of a Python library; nil for another peer.
+    private var library: String? {
+        switch self {
+        case .werkzeug, .botocore: "/usr/lib/python3/dist-packages/\(rawValue)"
+        case .dnspython: "/usr/lib/python3/dist-packages/dns"
+        case .hishel: "\(Self.pythonFolder)/hishel"
+        case .aioquic: "\(Self.http3Folder)/aioquic"
+        default: nil
+        }
+    }
+
     /// Whether the tests of the peer run; with `CURLEW_REQUIRE_PEERS=1` they run and fail if the peer is missing.
     var isWanted: Bool {
         // PyPI may be unreachable.
-        let isFromPyPI = self == .hishel || self == .brotli
+        let isFromPyPI = self == .hishel || self == .aioquic || self == .brotli
         return executable != nil || !isFromPyPI && ProcessInfo.processInfo.environment["CURLEW_REQUIRE_PEERS"] == "1"
     }
 }

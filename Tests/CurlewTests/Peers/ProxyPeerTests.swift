@@ -170,7 +170,7 @@ struct DanteTests {
         let jobs = try ProxyJobs(.dante)
         let server = try MockServer { _ in .text("ok") }
         let session = try jobs.session(Proxy("\(scheme)://127.0.0.1:\(jobs.peer.instance.ports[.plain] ?? 0)"))
-        #expect(try await jobs.data(session, Request("http://localhost:\(server.port)/")) == Data("ok".utf8))
+        #expect(try await jobs.data(session, Request(server.url())) == Data("ok".utf8))
     }
 }
 

@@ -15,6 +15,10 @@ struct ProxyOfferTests {
         "Curlew supports only Basic, Digest and tokens in Proxy.fields; a local relay such as cntlm or px can add "
         + "Negotiate and NTLM."
 
+    private static let digest =
+        "Set a name and a password, with Proxy(url, .digest(name, password)), or with Proxy.Policy.environment for "
+        + "the proxy of a variable."
+
     /// Returns the hints of several requests in one session to a proxy that responds with 407 and these challenges.
     private func hints(
         _ url: String, _ challenges: [String], _ credentials: Proxy.Credentials? = nil, count: Int = 1
@@ -34,11 +38,21 @@ struct ProxyOfferTests {
     @Test(arguments: [
         ([], advice), (["Basic realm=\"a, b\", NTLM"], "The proxy offers Basic, NTLM. \(advice)"),
         (["Negotiate", "NTLM"], "The proxy offers Negotiate, NTLM. \(relay)"),
-        (["Digest realm=\"p\", nonce=\"n\"", "digest realm=\"q\", nonce=\"m\""], "The proxy offers Digest. \(advice)"),
+        (["Digest realm=\"p\", nonce=\"n\"", "digest realm=\"q\", nonce=\"m\""], "The proxy offers Digest. \(digest)"),
         (["A1, A2, A3, A4, A5, A6, A7, A8, Basic"], "The proxy offers A1, A2, A3, A4, A5, A6, A7, A8. \(advice)"),
     ])
     func schemesOfAForwardedRequestAreListed(_ challenges: [String], _ hint: String) async throws {
         #expect(try await hints("http://server.test/", challenges) == [hint])
+    }
+
+    @Test(arguments: [
+        (Proxy.Credentials.basic("anna", "x"), "Digest realm=\"p\", nonce=\"n\"", "Use Proxy.Credentials.digest"),
+        (.digest("anna", "x"), "Basic realm=\"p\"", "Use Proxy.Credentials.basic"),
+        (.basic("anna", "x"), "Basic realm=\"p\"", "Check the name and the password"),
+    ])
+    func hintFitsTheCredentials(_ credentials: Proxy.Credentials, _ challenge: String, _ words: String) async throws {
+        let hint = try await hints("http://server.test/", [challenge], credentials)[0]
+        #expect(hint?.contains(words) == true, "\(hint ?? "")")
     }
 
     @Test func schemesOfATunnelAreListedEachTime() async throws {

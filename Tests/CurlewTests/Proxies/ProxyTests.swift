@@ -234,10 +234,12 @@ struct ProxyTests {
         #expect(proxy.requests.count == (isSecure ? 2 : 4))
         #expect(server.requests.count == 3)
         #expect(server.requests.allSatisfy { $0.field("Proxy-Authorization") == nil })
+        let count = proxy.requests.count
         let error = try await networkError {
             try await self.session(Proxy(proxy.url, .digest("anna", "wrong")), trust: roots).data(for: Request(url))
         }
         #expect(error.kind == .proxyAuthenticationRequired)
+        #expect(proxy.requests.count == count + 2, "a wrong password is sent once")
     }
 
     @Test func fieldsForTheProxyDoNotReachTheServer() async throws {

@@ -23,6 +23,8 @@ final class PeerProcess: Sendable {
     init(_ arguments: [String], folder: String) throws {
         let script = """
             folder=$1; shift
+            # The libraries for this process, such as a newer OpenSSL, may not fit the program.
+            unset LD_LIBRARY_PATH
             "$@" < /dev/null & server=$!
             exec > /dev/null 2>&1
             cat
