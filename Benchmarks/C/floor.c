@@ -118,7 +118,7 @@ static void options(slot *s) {
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, s);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_PROXY, work.proxy);
-    // Otherwise libcurl reads `no_proxy` for each request, and would not use the proxy for a server that it names.
+    // Otherwise libcurl reads `no_proxy` for each request, and does not use the proxy for a server in `no_proxy`.
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
     if (work.proxy_fields) curl_easy_setopt(easy, CURLOPT_PROXYHEADER, work.proxy_fields);
     if (work.unix_socket) curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, work.unix_socket);

@@ -5,7 +5,7 @@
 //   GET http://127.0.0.1:PORT/…   forwards the request; all requests on a connection have the same port
 //   CONNECT 127.0.0.1:PORT        opens a tunnel
 // Each connection of a client has a connection to the server, and both end together. Forwarded requests have no body,
-// and a client sends the next one after the response.
+// and a client sends the next request only after the response.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -43,7 +43,7 @@ static struct sockaddr_in loopback(unsigned short port) {
     return address;
 }
 
-// The events are edge-triggered, so that no call changes them when a peer accepts no more bytes.
+// The events are edge-triggered, so the proxy does not have to change them when a peer accepts no more bytes.
 static end *make_end(int fd, int is_forwarding) {
     int yes = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);

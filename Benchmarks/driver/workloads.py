@@ -98,13 +98,13 @@ def cached(name, title, file, count, size, cache, target, own=None, unit="reques
 
 
 def routed(name, title, kind, count, concurrency, limit, route):
-    """Requests with another route than a TCP connection to the server; `urlsession` has no option for one."""
+    """Requests through a proxy or over a Unix socket; `urlsession` has no option for them."""
     return Workload(name, title, kind, "/small", count, concurrency, {"expect": KIB, **route}, without=("urlsession",),
                     targets=(Target("curlew", "ratio", limit),))
 
 
 def counted(name, title, kind, route):
-    """Counts the instructions and the calls of the allocator of such requests."""
+    """Counts the instructions and the calls of the allocator for such requests."""
     figures = (("instructions", 1500, "instructions in user space (callgrind)"),
                ("allocations", 3000, "calls of the allocator"))
     return [Workload(f"{name}-{unit}", f"{title}: {figure}", kind, "/small", count, options={"expect": KIB, **route},

@@ -18,8 +18,8 @@ extension Session.Resolver {
     /// after both at most 50 ms for the HTTPS records.
     ///
     /// The system's name service looks up names that are not public: names without a dot, and names that end in
-    /// `.local`, `.internal` or `.home.arpa`. Names that end in `.onion` are not looked up (RFC 7686). The resolver does
-    /// not read `/etc/hosts`; `tcp.addresses` takes precedence.
+    /// `.local`, `.internal` or `.home.arpa`. Names that end in `.onion` are not looked up (RFC 7686). The resolver
+    /// does not read `/etc/hosts`; `tcp.addresses` takes precedence.
     ///
     /// - Parameters:
     ///   - url: The https URL of the DNS server; `{?dns}` at its end is ignored. If its host is a name, the resolver of

@@ -59,12 +59,11 @@ extension Session {
 
         /// Looks up names by a closure.
         ///
-        /// - Parameter lookUp: Returns the addresses of a host; the host name consists of A-labels in lower case, without
-        ///   a dot at its end.
-        ///   Several requests for a host share one call. The task of the call is cancelled when no request waits for it
-        ///   any more. The timeout `connect` includes the time of the call. A thrown error, an empty result or an
-        ///   invalid IP address fails the requests with `.cannotResolve`. The message contains the description of the
-        ///   error.
+        /// - Parameter lookUp: Returns the addresses of a host. The host name has A-labels in lower case and
+        ///   no dot at its end. Several requests for a host share one call. The task of the call is cancelled when no
+        ///   request waits for it any more. The timeout `connect` includes the time of the call. A thrown error, an
+        ///   empty result or an invalid IP address fails the requests with `.cannotResolve`. The message contains the
+        ///   description of the error.
         public static func custom(
             _ lookUp: @escaping @Sendable (_ host: String) async throws -> Addresses
         ) -> Resolver {

@@ -196,7 +196,8 @@ final class SocketTable {
     /// Records that a transfer sends its request over a connection, identified by its local port: a known connection of
     /// the origin, or one that was opened for the transfer.
     ///
-    /// - Parameter mayBeDatagram: Whether the transfer may use HTTP/3; libcurl does not tell whether the port is a UDP one.
+    /// - Parameter mayBeDatagram: Whether the port may be one of UDP, which libcurl does not tell: the transfer may use
+    ///   HTTP/3.
     func join(
         _ origin: Origin, port: Int, isIPv6: Bool, mayBeDatagram: Bool = false, opened: [Connection] = []
     ) -> Connection {
