@@ -39,7 +39,7 @@ extension CurlTransport {
         if origin.isShared || limits.version == .http2PriorKnowledge && canShare { return limits.sharedSlotsPerHost }
         // Before the origin is known to speak HTTP/2, libcurl puts transfers on the first connection without counting
         // them.
-        let mayShare = origin.isSecure && !origin.isKnown && [.automatic, .http3].contains(limits.version)
+        let mayShare = origin.isSecure && !origin.isKnown && limits.version.isNegotiated
         return mayShare ? min(limits.slotsPerHost, limits.streamsPerConnection) : limits.slotsPerHost
     }
 

@@ -6,7 +6,12 @@ internal import CurlewSupport
 
 /// The settings of a loop, in plain values that never change after its creation.
 package struct EngineConfiguration: Sendable {
-    package enum Version: String, Sendable, CaseIterable { case automatic, http1Only, http2PriorKnowledge, http3 }
+    package enum Version: String, Sendable, CaseIterable {
+        case automatic, http1Only, http2PriorKnowledge, http3
+
+        /// Whether client and server agree on the version during the TLS handshake.
+        var isNegotiated: Bool { self == .automatic || self == .http3 }
+    }
 
     package enum AddressOrder: String, Sendable, CaseIterable { case asResolved, shuffled, roundRobin }
 

@@ -28,6 +28,10 @@ final class TrustDomains: Sendable {
         var domains: [Key: WeakDomain] = [:]
         /// The most recently used domains, kept so that a client's connections survive pauses between its requests.
         var recent: [TrustDomain] = []
+        /// The last domain for the session's own evaluator with a route and without a client identity.
+        ///
+        /// Most sessions with a proxy use no other domain. The key of a domain is slow to hash.
+        var lastRouted: TrustDomain?
     }
 
     /// The domain of the session's own evaluator without a client identity.
@@ -57,12 +61,19 @@ final class TrustDomains: Sendable {
         let report = report
         let identity = host.flatMap { identities.isEmpty ? nil : identities[$0] }
             .map { $0.current { report(.identityNotReloaded($0)) } }
-        if evaluator == nil && identity == nil && route == nil { return own }
+        let isOwn = evaluator == nil && identity == nil
+        if isOwn {
+            guard let route else { return own }
+            if let last = state.withLock({ $0.lastRouted }), last.route === route { return last }
+        }
         let evaluator = evaluator ?? ownEvaluator
         // A domain keeps its route, so no other route gets the same identifier while the domain lives.
         let key = Key(
             evaluator: AnyHashable(evaluator), identity: identity, route: route.map { ObjectIdentifier($0) })
-        if let known = known(key) { return known }
+        if let known = known(key) {
+            if isOwn { keep(known) }
+            return known
+        }
         // Create the domain outside of the lock, since that calls code of the evaluator.
         let made = TrustDomains.makeDomain(evaluator, identity: identity, route: route, report)
         var dropped: TrustDomain?
@@ -75,7 +86,18 @@ final class TrustDomains: Sendable {
             return made
         }
         withExtendedLifetime(dropped) {}
+        if isOwn { keep(domain) }
         return domain
+    }
+
+    /// Stores the last domain with a route.
+    private func keep(_ domain: TrustDomain) {
+        let last = state.withLock { state in
+            defer { state.lastRouted = domain }
+            return state.lastRouted
+        }
+        // The previous domain is freed outside of the lock.
+        withExtendedLifetime(last) {}
     }
 
     /// Creates the domain with the evaluator and the identity of an https proxy, for a route that keeps it.
