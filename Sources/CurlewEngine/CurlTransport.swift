@@ -58,7 +58,7 @@ package final class CurlTransport: Transport {
     @exclusivity(unchecked)
     #endif
     var grownOrigins: [Origin] = []
-    /// Origins whose connections cannot be shared, which their first response has shown.
+    /// Origins with TLS whose connections cannot be shared, which the handshake or a response has shown.
     private var unsharedOrigins: [Origin] = []
     /// Transfers without a slot, by their identifier.
     #if !DEBUG
@@ -221,7 +221,7 @@ package final class CurlTransport: Transport {
     func markUnshared(_ origin: Origin) {
         guard origin.isShared else { return }
         recount(origin) { origin.isShared = false }
-        unsharedOrigins.append(origin)
+        if origin.isSecure { unsharedOrigins.append(origin) }
     }
 
     /// Records, inside a callback of libcurl, that a transfer uses a new connection.
@@ -234,7 +234,7 @@ package final class CurlTransport: Transport {
                 facts.http2 || facts.http3
             {
                 share(origin)
-            } else {
+            } else if origin.isSecure {
                 unsharedOrigins.append(origin)
             }
         }
