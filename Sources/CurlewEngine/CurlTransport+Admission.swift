@@ -196,7 +196,6 @@ extension CurlTransport {
     private func launch(_ transfer: EngineTransfer, _ url: ParsedURL) {
         transfer.loopState.launchedAt = now
         transfer.loopState.lastActivity = max(now, transfer.loopState.lastActivity)
-        if limits.version == .http3, transfer.reasonAgainstHTTP3 == nil { sockets.closeIdleTCP(of: url.origin) }
         if !transfer.plan.isRetriable { sockets.closeStale(of: url.origin, after: limits.staleAfter) }
         guard let (domain, isWithoutIdle) = domain(for: transfer, at: url.origin) else {
             return fail(transfer, .noResources(errno: ENOMEM), .preparing)

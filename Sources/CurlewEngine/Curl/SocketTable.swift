@@ -428,11 +428,6 @@ final class SocketTable {
     /// Whether a connection uses HTTP/3.
     func isDatagram(_ connection: Connection) -> Bool { index(of: connection).map { entries[$0].isDatagram } ?? false }
 
-    /// Closes the idle TCP connections to an origin, so that new transfers attempt HTTP/3.
-    func closeIdleTCP(of origin: Origin) {
-        for descriptor in origin.descriptors.descriptors where mayClose(Int(descriptor)) { closeNow(descriptor) }
-    }
-
     /// Records the endpoint of a connection for which libcurl reports another port.
     func learn(_ connection: Connection, _ endpoint: SocketAddress) {
         if let index = index(of: connection) { entries[index].endpoint = endpoint }

@@ -31,7 +31,7 @@ struct HTTP3Tests {
             options.port = udp.instance.ports[.secure] ?? 0
             let port = options.port
             let server = try? MockServer(tls: udp.authority.issue(), options: options) { _ in
-                .text("over TCP").field("Alt-Svc", "h3=\":\(port)\"; ma=60")
+                .text("over TCP").field("Alt-Svc", "h3=\":\(port)\"; ma=60").closing()
             }
             guard let server else { continue }
             let evaluator = try trust?(udp.authority) ?? CustomRoots(pem: udp.authority.certificatePEM)

@@ -100,8 +100,9 @@ extension Session.Configuration {
             ///
             /// A server announces HTTP/3 in the field `Alt-Svc` of an earlier response to the session, or in an HTTPS
             /// record if the resolver reads these records. If the server does not respond over UDP, the session uses
-            /// TCP after a short delay. If libcurl does not support HTTP/3, the value has no effect. If HTTP/3 was not
-            /// used, ``TransferMetrics/withoutHTTP3`` is the reason.
+            /// TCP after a short delay. An open TCP connection serves further requests until it closes. If libcurl does
+            /// not support HTTP/3, the value has no effect. If HTTP/3 was not used,
+            /// ``TransferMetrics/withoutHTTP3`` is the reason.
             case http3
         }
 
