@@ -244,8 +244,11 @@ final class SocketTable {
         for connection in opened {
             guard let index = index(of: connection) else { continue }
             let isDatagram = entries[index].isDatagram
-            let port = curlew_local_port(connection.descriptor)
-            guard port >= 0, Int(port) | (isDatagram ? 1 << 18 : 0) == key else { continue }
+            // The number includes the bit of the family, and is negative without a port.
+            let port = Int(curlew_local_port(connection.descriptor))
+            guard port >= 0, Origin.descriptorKey(port: port, isIPv6: false, isDatagram: isDatagram) == key else {
+                continue
+            }
             entries[index].port = key
             origin.descriptors[key] = connection.descriptor
             return connection.descriptor
