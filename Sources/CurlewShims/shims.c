@@ -263,24 +263,6 @@ void curlew_close_wakeup_on_exec(CURLM *multi) {
     for (int i = 0; i < count; i++) fcntl(ends[i].descriptor, F_SETFD, FD_CLOEXEC);
 }
 
-int curlew_netlink_open(void) {
-    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-    struct sockaddr_nl address = {.nl_family = AF_NETLINK,
-                                  .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
-                                               RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE};
-    if (descriptor >= 0 && bind(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
-    int failure = errno;
-    if (descriptor >= 0) close(descriptor);
-    errno = failure;
-    return -1;
-}
-
-void curlew_netlink_drain(int descriptor) {
-    char message[8192];
-    // ENOBUFS means that the kernel dropped messages: there may be more, and the caller reads the state again anyway.
-    while (recv(descriptor, message, sizeof message, 0) > 0 || errno == ENOBUFS || errno == EINTR) {}
-}
-
 int curlew_dead_socket(void) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) return -1;

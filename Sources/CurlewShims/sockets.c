@@ -5,8 +5,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -95,51 +93,6 @@ int curlew_socket_error(int descriptor) {
     int failure = 0;
     socklen_t size = sizeof failure;
     return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &failure, &size) == 0 ? failure : errno;
-}
-
-int curlew_route_interface(const uint8_t *bytes, const uint8_t *source, int count, char name[IF_NAMESIZE]) {
-    name[0] = 0;
-    struct {
-        struct nlmsghdr head;
-        struct rtmsg route;
-        char attributes[2 * RTA_SPACE(16)];
-    } question = {.head = {.nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST},
-                  .route = {.rtm_family = count == 4 ? AF_INET : AF_INET6, .rtm_dst_len = (unsigned char)(8 * count)}};
-    const uint8_t *addresses[] = {bytes, source};
-    const unsigned short types[] = {RTA_DST, RTA_SRC};
-    size_t used = 0;
-    for (int i = 0; i < 2; i++) {
-        if (!addresses[i]) continue;
-        struct rtattr *part = (struct rtattr *)(question.attributes + used);
-        part->rta_type = types[i];
-        part->rta_len = (unsigned short)RTA_LENGTH((unsigned)count);
-        memcpy(RTA_DATA(part), addresses[i], (size_t)count);
-        used += RTA_SPACE((unsigned)count);
-    }
-    if (source) question.route.rtm_src_len = (unsigned char)(8 * count);
-    question.head.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof(struct rtmsg)) + used);
-    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (descriptor < 0) return errno;
-    // The kernel answers inside of send(2).
-    char answer[4096];
-    ssize_t length = -1;
-    if (send(descriptor, &question, question.head.nlmsg_len, 0) >= 0)
-        length = recv(descriptor, answer, sizeof answer, MSG_DONTWAIT);
-    int failure = length < 0 ? errno : 0;
-    close(descriptor);
-    if (failure) return failure;
-    struct nlmsghdr *head = (struct nlmsghdr *)answer;
-    // Without a route the kernel sends an error, and no connection is possible.
-    if (!NLMSG_OK(head, (size_t)length) || head->nlmsg_type != RTM_NEWROUTE) return 0;
-    int left = (int)RTM_PAYLOAD(head);
-    for (struct rtattr *part = RTM_RTA((struct rtmsg *)NLMSG_DATA(head)); RTA_OK(part, left);
-         part = RTA_NEXT(part, left)) {
-        if (part->rta_type != RTA_OIF) continue;
-        unsigned index;
-        memcpy(&index, RTA_DATA(part), sizeof index);
-        if (!if_indextoname(index, name)) return errno;
-    }
-    return 0;
 }
 
 void curlew_set_traffic_class(int descriptor, int value) {

@@ -148,4 +148,19 @@ extension EngineResolver {
             _ = find(name) { continuation.resume(returning: $0) }
         }
     }
+
+    /// Looks up the addresses of a name; nil when the task is cancelled first.
+    func addressesUnlessCancelled(of name: String) async -> Outcome? {
+        let result = Lock<Outcome?>(nil)
+        let found = Signal()
+        let request = find(name) { outcome in
+            result.withLock { $0 = outcome }
+            found.send()
+        }
+        guard await found.wait(after: 0) else {
+            withdraw(name, request)
+            return nil
+        }
+        return result.withLock { $0 }
+    }
 }

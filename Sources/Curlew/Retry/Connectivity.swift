@@ -3,13 +3,27 @@
 
 internal import CurlewEngine
 
-/// Whether the machine has a network path to the outside, according to the kernel's links and routes.
-enum Connectivity {
-    /// Returns when the machine has a path to the outside, or the task is cancelled.
-    static let wait: @Sendable () async -> Void = {
-        let (states, continuation) = AsyncStream<Bool>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        let number = LinkMonitor.shared.observe { continuation.yield($0.defaultLink != nil) }
-        continuation.onTermination = { _ in LinkMonitor.shared.end(number) }
-        for await isConnected in states where isConnected { return }
+/// Waits for the way to the server of a request, for retries.
+struct Connectivity: Sendable {
+    /// The monitor of a session; nil to observe the way to the server itself.
+    let monitor: PathMonitor?
+    let resolver: EngineResolver
+    /// Chooses the proxies of requests; nil without proxies.
+    let routes: RouteTable?
+
+    /// Returns when there is a way to the server of a request, or to its proxy, or when the task is cancelled.
+    ///
+    /// It returns also when the name is not resolved although the machine has a way to the outside: only another request
+    /// can show whether the name exists by now.
+    func wait(for request: Request) async {
+        guard let monitor = monitor ?? self.monitor(for: request) else { return }
+        for await path in monitor where path.isSatisfied || path.obstacle == .nameNotResolved { return }
+    }
+
+    /// Returns a monitor for the first connection of a request; nil for a request without a network.
+    private func monitor(for request: Request) -> PathMonitor? {
+        guard request.options.unixSocket == nil, let target = try? request.target() else { return nil }
+        let proxy = (try? routes?.choice(for: request, target))?.proxy
+        return PathMonitor(host: proxy?.host ?? target.host, resolver: resolver)
     }
 }

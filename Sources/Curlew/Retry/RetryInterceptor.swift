@@ -29,7 +29,7 @@ public struct RetryInterceptor: Interceptor {
     private let budget: RetryBudget
     let clock: any Clock<Duration>
     let chance: @Sendable () -> Double
-    private let connectivity: @Sendable () async -> Void
+    private let connectivity: @Sendable (Request) async -> Void
 
     /// Creates an interceptor with a fixed policy; it ignores the policy in the options of a request.
     ///
@@ -37,12 +37,12 @@ public struct RetryInterceptor: Interceptor {
     ///   - policy: When and how often to retry.
     ///   - clock: The clock that measures waits.
     ///   - chance: Returns random numbers from 0 to 1, for the waits.
-    ///   - connectivity: Returns when the network is reachable, and soon when its task is cancelled; used by a policy
-    ///     that waits for connectivity. Unless given, it returns when the machine has a default route.
+    ///   - connectivity: Returns when the server of a request is reachable, and soon when its task is cancelled; used
+    ///     by a policy that waits for connectivity. Unless given, it returns when the kernel has a route to the server.
     public init(
         _ policy: RetryPolicy, clock: any Clock<Duration> = ContinuousClock(),
         chance: @escaping @Sendable () -> Double = { .random(in: 0...1) },
-        connectivity: (@Sendable () async -> Void)? = nil
+        connectivity: (@Sendable (Request) async -> Void)? = nil
     ) {
         self.init(policy, isOfSession: false, clock: clock, chance: chance, connectivity: connectivity)
     }
@@ -50,9 +50,9 @@ public struct RetryInterceptor: Interceptor {
     init(
         _ policy: RetryPolicy, isOfSession: Bool, clock: any Clock<Duration> = ContinuousClock(),
         chance: @escaping @Sendable () -> Double = { .random(in: 0...1) },
-        connectivity: (@Sendable () async -> Void)? = nil
+        connectivity: (@Sendable (Request) async -> Void)? = nil
     ) {
-        self.connectivity = connectivity ?? Connectivity.wait
+        self.connectivity = connectivity ?? Connectivity(monitor: nil, resolver: .system, routes: nil).wait
         self.policy = policy
         folding = Folding(policy, runsUserCode: !isOfSession)
         share = policy.share
@@ -128,7 +128,7 @@ public struct RetryInterceptor: Interceptor {
         var mayRetry = false
         defer { if !mayRetry { refund(request, policy) } }
         if policy.waitsForConnectivity, error.kind == .cannotResolve || error.kind == .cannotConnect,
-            try await !context.wait(atMost: limit, by: clock, until: connectivity)
+            try await !context.wait(atMost: limit, by: clock, until: { await connectivity(request) })
         {
             return false
         }

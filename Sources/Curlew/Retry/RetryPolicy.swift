@@ -61,11 +61,14 @@ public struct RetryPolicy: Sendable, Hashable {
     ///
     /// Use it with servers that support the field.
     public var addsIdempotencyKey: Bool
-    /// Whether an attempt waits until the machine has a default route, after a failure to resolve or to connect; false
-    /// unless set.
+    /// Whether an attempt waits until the kernel has a route to the server, after a failure to resolve or to connect;
+    /// false unless set.
     ///
     /// The wait precedes the back-off and lasts no longer than `deadline` and `timeouts.total` allow. The condition is
-    /// that of `PathMonitor.Path.isSatisfied`, so leave it off for servers that are reached without a default route.
+    /// that of a ``PathMonitor`` for the request's host, or for the host of its proxy. A request with
+    /// `options.unixSocket` does not wait. The wait also ends if the name is not resolved although the machine has a way
+    /// to the outside, since the name may not exist. A session that is created with a path monitor waits for the paths
+    /// of that monitor.
     public var waitsForConnectivity: Bool
 
     /// Creates a policy; each member has its default unless given.

@@ -40,17 +40,19 @@ public actor Session {
     ///   - hsts: The hosts that require https; a new store in memory by default, nil to ignore HSTS.
     ///   - cache: The cache of all requests; nil by default.
     ///   - resolver: Looks up host names; the system's name service by default.
+    ///   - path: The connection of the machine, for ``path`` and for retries that wait for connectivity; nil to observe
+    ///     the kernel, and the way to the host of each request.
     public init(
         _ configuration: Session.Configuration = Session.Configuration(), trust: any TrustEvaluator = SystemTrust(),
         identities: ClientIdentities = .none, interceptors: [any Interceptor] = [],
         observers: [any Session.Observer] = [], downloads: DownloadDestination? = nil,
         cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
-        cache: HTTPCache? = nil, resolver: Session.Resolver = .system
+        cache: HTTPCache? = nil, resolver: Session.Resolver = .system, path: PathMonitor? = nil
     ) {
         self.init(
             core: SessionCore(
                 configuration, trust: trust, identities: identities, interceptors: interceptors, observers: observers,
-                downloads: downloads, cookies: cookies, hsts: hsts, cache: cache, resolver: resolver.engine),
+                downloads: downloads, cookies: cookies, hsts: hsts, cache: cache, resolver: resolver.engine, path: path),
             isShared: false)
         for observer in observers { core.relay.serve(observer) }
     }
@@ -67,18 +69,21 @@ public actor Session {
     ///   - hsts: The hosts that require https; a new store in memory by default, nil to ignore HSTS.
     ///   - cache: The cache of all requests; nil by default.
     ///   - resolver: Looks up host names; the system's name service by default.
+    ///   - path: The connection of the machine, for ``path`` and for retries that wait for connectivity; nil to observe
+    ///     the kernel, and the way to the host of each request.
     ///   - configure: Changes the default configuration, at once.
     /// - Throws: The error of the closure.
     public init(
         trust: any TrustEvaluator = SystemTrust(), identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
         downloads: DownloadDestination? = nil, cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
-        cache: HTTPCache? = nil, resolver: Session.Resolver = .system,
+        cache: HTTPCache? = nil, resolver: Session.Resolver = .system, path: PathMonitor? = nil,
         _ configure: @Sendable (inout Session.Configuration) throws -> Void
     ) rethrows {
         self.init(
             try Session.Configuration(configure), trust: trust, identities: identities, interceptors: interceptors,
-            observers: observers, downloads: downloads, cookies: cookies, hsts: hsts, cache: cache, resolver: resolver)
+            observers: observers, downloads: downloads, cookies: cookies, hsts: hsts, cache: cache, resolver: resolver,
+            path: path)
     }
 
     /// Creates a session with another resolver of the engine.
@@ -106,8 +111,8 @@ public actor Session {
     /// The cache of the session; nil when it has none.
     public nonisolated var cache: HTTPCache? { core.cache }
 
-    /// Creates a session with the same configuration, identities, interceptors, resolver and download destination, but
-    /// without observers.
+    /// Creates a session with the same configuration, identities, interceptors, resolver, path monitor and download
+    /// destination, but without observers.
     ///
     /// The two sessions share the cookies, the hosts that require https and the cache, but no connection.
     ///
@@ -140,7 +145,7 @@ public actor Session {
             downloads: core.downloads, cookies: isSeparate ? core.cookies.map { _ in CookieJar() } : core.cookies,
             hsts: isSeparate ? core.hsts.map { _ in HSTSStore() } : core.hsts,
             cache: isSeparate ? core.cache.map { HTTPCache($0.options) } : core.cache,
-            resolver: Session.Resolver(engine: core.resolver))
+            resolver: Session.Resolver(engine: core.resolver), path: core.path)
     }
 
     // MARK: Transfers
@@ -200,8 +205,8 @@ public actor Session {
         await core.recorder?.waitUntilRecorded()
     }
 
-    /// Whether and how the machine is connected; monitoring starts when the sequence is iterated.
-    public nonisolated var path: PathMonitor { PathMonitor() }
+    /// Whether and how the machine is connected; the monitor that the session was created with, else that of the kernel.
+    public nonisolated var path: PathMonitor { core.path ?? .shared }
 
     /// The loop thread as a task executor: a task that prefers it makes requests without a single thread switch.
     ///

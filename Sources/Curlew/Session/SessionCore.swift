@@ -36,6 +36,8 @@ final class SessionCore: Sendable {
     let domains: TrustDomains
     let routes: RouteTable
     let resolver: EngineResolver
+    /// The caller's monitor of the machine's connection; nil to observe the kernel.
+    let path: PathMonitor?
     let urls = Lock(PlannedURLCache())
     /// The URLs of requests whose route does not depend on the URL alone; nil before the first one.
     let routedURLs = Lock<PlannedURLCache?>(nil)
@@ -56,7 +58,7 @@ final class SessionCore: Sendable {
         interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
         downloads: DownloadDestination? = nil, cookies: CookieJar? = CookieJar(), hsts: HSTSStore? = HSTSStore(),
         cache: HTTPCache? = nil,
-        environment: ProxyEnvironment? = nil, resolver: EngineResolver = .system,
+        environment: ProxyEnvironment? = nil, resolver: EngineResolver = .system, path: PathMonitor? = nil,
         codings: ContentCodings = .system,
         retry: RetryInterceptor? = nil, builtIns: [any FoldableInterceptor] = [], clock: LoopClock = LoopClock()
     ) {
@@ -65,7 +67,7 @@ final class SessionCore: Sendable {
         self.identities = identities
         self.interceptors = interceptors
         self.downloads = downloads
-        self.resolver = resolver
+        (self.resolver, self.path) = (resolver, path)
         (self.cookies, self.hsts, self.cache) = (cookies, hsts, cache)
         do throws(NetworkError) {
             try configuration.validate()
@@ -74,7 +76,6 @@ final class SessionCore: Sendable {
         } catch {
             refusal = error
         }
-        self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.taskClock)
         let relay = SessionRelay(EndRecorder(observers))
         self.relay = relay
         let report: @Sendable (TrustDomains.Report) -> Void = { report in
@@ -87,6 +88,14 @@ final class SessionCore: Sendable {
             TrustDomains.proxyDomain(proxy, report: report)
         }
         self.routes = routes
+        let engine = EngineConfiguration(configuration, resolver) { reason in
+            relay.send(.keyLogNotWritten(path: configuration.tls.keyLogFile ?? "", reason: reason))
+        }
+        let connectivity = Connectivity(monitor: path, resolver: engine.resolver, routes: routes)
+        self.retry =
+            retry
+            ?? RetryInterceptor(
+                configuration.retry, isOfSession: true, clock: clock.taskClock, connectivity: connectivity.wait)
         let storing = cookies.map { CookieInterceptor(jar: $0, fields: configuration.fields) }
         // The order is the nesting.
         var links: [any FoldableInterceptor] = [
@@ -107,9 +116,6 @@ final class SessionCore: Sendable {
         coalescing = CoalescingInterceptor(isOn: configuration.coalescesRequests)
         self.builtIns = Chain([coalescing] + links)
         defaultChain = interceptors.isEmpty ? self.builtIns : Chain(interceptors, around: self.builtIns)
-        let engine = EngineConfiguration(configuration, resolver) { reason in
-            relay.send(.keyLogNotWritten(path: configuration.tls.keyLogFile ?? "", reason: reason))
-        }
         share = LoopShare(
             EventLoop(configuration: engine, clock: clock) { nanoseconds in
                 relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))

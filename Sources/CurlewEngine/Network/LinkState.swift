@@ -1,108 +1,149 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Network: the state of the machine's interfaces, read from the kernel and reported at each change. The process has one
-// thread for this, which runs only while there are observers.
+// Network: the state of the machine's interfaces, names and routes, as the kernel reports it.
 
 internal import CurlewShims
 internal import Glibc
 
-/// The machine's interfaces and its default route at one instant.
+/// The machine's interfaces and name servers at one instant.
 package struct LinkState: Sendable, Hashable {
-    package enum Kind: String, Sendable, CaseIterable { case loopback, ethernet, wifi, cellular, other }
+    package enum Kind: String, Sendable, CaseIterable { case loopback, ethernet, wifi, cellular, vpn, other }
 
     package struct Link: Sendable, Hashable {
         package var name: String
         package var kind: Kind
         /// Whether the interface is up and has a carrier.
         package var isRunning: Bool
-        package var hasAddress: Bool
+        /// Whether the interface has an address that is valid beyond one link, or the address of a loopback interface.
+        package var hasIPv4: Bool
+        package var hasIPv6: Bool
+
+        package init(
+            name: String, kind: Kind, isRunning: Bool = true, hasIPv4: Bool = true, hasIPv6: Bool = false
+        ) {
+            self.name = name
+            self.kind = kind
+            self.isRunning = isRunning
+            self.hasIPv4 = hasIPv4
+            self.hasIPv6 = hasIPv6
+        }
     }
 
+    /// All interfaces, sorted by name.
     package var links: [Link]
-    /// The running interface of the best default route, never the loopback; nil without such a route.
-    package var defaultLink: String?
+    /// Whether the resolver's configuration names a server.
+    package var hasNameServer: Bool
+    /// Whether the connection is metered, according to the system; nil when the system does not say.
+    package var isMetered: Bool?
+    /// False when the system does not permit to ask the kernel.
+    package var isKnown: Bool
+    /// Grows with each report of the kernel, since routes may change while the other members stay equal.
+    package var revision: UInt64
 
-    /// Reads the current state from the kernel.
-    package static func current() -> LinkState {
-        let links = readLinks()
-        let routes = defaultRoutes(v4: read("/proc/net/route"), v6: read("/proc/net/ipv6_route"))
-        let usable = Set(links.filter { $0.isRunning && $0.hasAddress && $0.kind != .loopback }.map(\.name))
-        return LinkState(links: links, defaultLink: routes.first { usable.contains($0) })
+    package init(
+        links: [Link] = [], hasNameServer: Bool = false, isMetered: Bool? = nil, isKnown: Bool = true,
+        revision: UInt64 = 0
+    ) {
+        self.links = links
+        self.hasNameServer = hasNameServer
+        self.isMetered = isMetered
+        self.isKnown = isKnown
+        self.revision = revision
     }
 
-    /// Returns the interfaces of default routes, best metric first, from the text of the kernel's tables.
-    static func defaultRoutes(v4: String, v6: String) -> [String] {
-        var routes: [(metric: UInt, name: String)] = []
-        for line in v4.split(separator: "\n").dropFirst() {
-            let columns = line.split(whereSeparator: \.isWhitespace)
-            guard columns.count >= 8, columns[1] == "00000000", columns[7] == "00000000",
-                let flags = UInt(columns[3], radix: 16), flags & 1 != 0
-            else { continue }
-            routes.append((UInt(columns[6]) ?? 0, String(columns[0])))
+    /// The state when the system does not permit to ask the kernel.
+    package static let unknown = LinkState(isKnown: false)
+
+    /// The monitor of the process.
+    package static let monitor = KernelMonitor<LinkState>("curlew-links", unknown: .unknown) { LinkSource() }
+}
+
+extension LinkState.Kind {
+    /// The facts about an interface from which its kind follows.
+    struct Facts {
+        /// ARPHRD_… of linux/if_arp.h.
+        var type: Int
+        /// The driver of a virtual interface.
+        var driver = ""
+        /// The value of DEVTYPE in the device's `uevent` file.
+        var device = ""
+        var hasWirelessFiles = false
+        var hasTunnelFiles = false
+    }
+
+    /// The drivers of tunnels.
+    private static let tunnels: Set<String> = [
+        "tun", "wireguard", "ipip", "ip6tnl", "sit", "gre", "gretap", "ip6gre", "ip6gretap", "vti", "vti6", "xfrm",
+        "ovpn", "pptp", "erspan",
+    ]
+
+    /// Returns the kind of an interface.
+    init(_ name: String, _ facts: Facts) {
+        switch facts.type {
+        case 772: self = .loopback
+        case 801...805: self = .wifi
+        case _ where facts.hasWirelessFiles || facts.device == "wlan": self = .wifi
+        case _ where name.hasPrefix("wwan") || facts.device == "wwan" || facts.driver == "wwan": self = .cellular
+        // ARPHRD_RAWIP: modems that pass IP packets.
+        case 519: self = .cellular
+        case _ where facts.hasTunnelFiles || Self.tunnels.contains(facts.driver) || facts.device == "wireguard":
+            self = .vpn
+        // Tunnels over IPv4 and IPv6, SIT, GRE, and interfaces without a link layer.
+        case 768, 769, 776, 778, 823, 65534: self = .vpn
+        case 1: self = .ethernet
+        default: self = .other
         }
-        for line in v6.split(separator: "\n") {
-            let columns = line.split(whereSeparator: \.isWhitespace)
-            // An "unreachable" route has the flag RTF_REJECT (0x0200).
-            guard columns.count >= 10, columns[0].allSatisfy({ $0 == "0" }), columns[1] == "00",
-                let flags = UInt(columns[8], radix: 16), flags & 1 != 0, flags & 0x0200 == 0
-            else { continue }
-            routes.append((UInt(columns[5], radix: 16) ?? 0, String(columns[9])))
-        }
-        return routes.sorted { $0.metric < $1.metric }.map(\.name)
     }
 
-    private static func readLinks() -> [Link] {
-        var first: UnsafeMutablePointer<ifaddrs>?
-        guard getifaddrs(&first) == 0 else { return [] }
-        defer { freeifaddrs(first) }
-        var links: [String: Link] = [:]
-        var next = first
-        while let entry = next?.pointee {
-            let name = String(cString: entry.ifa_name)
-            let flags = CInt(bitPattern: entry.ifa_flags)
-            let running = CInt(IFF_UP | IFF_RUNNING)
-            var link = links[name] ?? Link(name: name, kind: kind(of: name, flags), isRunning: false, hasAddress: false)
-            link.isRunning = flags & running == running
-            if let family = entry.ifa_addr?.pointee.sa_family, family == AF_INET || family == AF_INET6 {
-                link.hasAddress = true
-            }
-            links[name] = link
-            next = entry.ifa_next
-        }
-        return links.values.sorted { $0.name < $1.name }
-    }
-
-    private static func kind(of name: String, _ flags: CInt) -> Kind {
-        flags & CInt(IFF_LOOPBACK) != 0 ? .loopback : kind(of: name)
-    }
-
-    /// Returns the kind of an interface of this machine.
-    static func kind(of name: String) -> Kind { kind(of: name, system: "/sys/class/net") }
-
-    /// Returns the kind of an interface, according to the kernel's device files under `system`.
-    static func kind(of name: String, system: String) -> Kind {
+    /// Returns the kind of an interface of this machine, according to the device files of the kernel.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the interface.
+    ///   - index: Its number; device files of another number belong to another network namespace and are ignored. Nil
+    ///     for any number.
+    ///   - type: Its ARPHRD_…; nil to read it from the files.
+    ///   - driver: Its driver, if it is virtual.
+    ///   - system: The folder of the files.
+    init(
+        of name: String, index: UInt32? = nil, type: Int? = nil, driver: String = "", system: String = "/sys/class/net"
+    ) {
         let place = "\(system)/\(name)"
-        let device = read("\(place)/uevent")
-        let type = read("\(place)/type").split(separator: "\n").first.flatMap { Int($0) }
-        if type == 772 { return .loopback }
-        if access("\(place)/wireless", F_OK) == 0 || access("\(place)/phy80211", F_OK) == 0 { return .wifi }
-        if device.split(separator: "\n").contains("DEVTYPE=wlan") { return .wifi }
-        if name.hasPrefix("wwan") || device.split(separator: "\n").contains("DEVTYPE=wwan") { return .cellular }
-        return type == 1 ? .ethernet : .other
+        func number(_ file: String) -> Int? {
+            SmallFile.text(at: "\(place)/\(file)").split(separator: "\n").first.flatMap { Int($0) }
+        }
+        func exists(_ file: String) -> Bool { access("\(place)/\(file)", F_OK) == 0 }
+        if let index, number("ifindex") != Int(index) {
+            self.init(name, Facts(type: type ?? -1, driver: driver))
+            return
+        }
+        let device = SmallFile.text(at: "\(place)/uevent").split(separator: "\n")
+        self.init(
+            name,
+            Facts(
+                type: type ?? number("type") ?? -1, driver: driver,
+                device: device.first { $0.hasPrefix("DEVTYPE=") }.map { String($0.dropFirst(8)) } ?? "",
+                hasWirelessFiles: exists("wireless") || exists("phy80211"), hasTunnelFiles: exists("tun_flags")))
     }
+}
 
-    private static func read(_ path: String) -> String {
+/// Reads files of the system.
+enum SmallFile {
+    /// Returns the first 64 KiB of a file as text; empty when it cannot be read.
+    static func text(at path: String) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }
         defer { close(descriptor) }
-        var text: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 16 << 10)
-        while text.count < 1 << 20 {
-            let count = Glibc.read(descriptor, &piece, piece.count)
-            guard count > 0 else { break }
-            text.append(contentsOf: piece[..<count])
+        var text = [UInt8](repeating: 0, count: 64 << 10)
+        var count = 0
+        while count < text.count {
+            let added = text.withUnsafeMutableBytes {
+                read(descriptor, $0.baseAddress?.advanced(by: count), $0.count - count)
+            }
+            if added < 0, errno == EINTR { continue }
+            guard added > 0 else { break }
+            count += added
         }
-        return String(decoding: text, as: UTF8.self)
+        return String(decoding: text[..<count], as: UTF8.self)
     }
 }

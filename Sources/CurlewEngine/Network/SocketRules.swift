@@ -16,7 +16,7 @@ package struct SocketRules: Sendable {
             switch self {
             case .named(let pattern):
                 pattern.hasSuffix("*") ? name.hasPrefix(pattern.dropLast()) : name == pattern
-            case .kind(let kind): LinkState.kind(of: name) == kind
+            case .kind(let kind): LinkState.Kind(of: name) == kind
             }
         }
     }
@@ -62,13 +62,11 @@ package struct SocketRules: Sendable {
 
     /// Returns the interface over which the kernel would send to an address; empty without a route.
     private func routeInterface(to bytes: [UInt8]) throws(Refusal) -> String {
-        var name = [CChar](repeating: 0, count: 16)
-        let count = CInt(bytes.count)
-        let source = localAddress.map { SocketAddress($0).bytes }
-        let failure = source.map { curlew_route_interface(bytes, $0, count, &name) }
-        let code = failure ?? curlew_route_interface(bytes, nil, count, &name)
+        switch KernelRoute.find(to: bytes, from: localAddress.map { SocketAddress($0).bytes }) {
+        case .route(let route): return route.link
+        case .noRoute: return ""
         // An unknown route may be a forbidden one.
-        if code != 0 { throw .unusable("a route that the kernel does not tell", errno: code) }
-        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        case .failed(let errno): throw .unusable("a route that the kernel does not tell", errno: errno)
+        }
     }
 }

@@ -206,10 +206,6 @@ bool curlew_tcp_read(int descriptor, curlew_tcp_options *options);
 int curlew_bind_interface(int descriptor, const char *name);
 /// Sets the local IP address of a socket; the system chooses the port when it connects. Returns errno.
 int curlew_bind_address(int descriptor, const uint8_t *bytes, int count);
-/// Finds the name of the interface over which the kernel would send to an address; empty when it has no route.
-///
-/// `source` is the local address, or NULL for any. Returns errno when the kernel cannot be asked.
-int curlew_route_interface(const uint8_t *bytes, const uint8_t *source, int count, char name[16]);
 
 /// Sets the byte of an IP socket that carries the DSCP and the ECN bits (RFC 2474), for both families; a byte that the
 /// kernel refuses stays unchanged.
@@ -237,10 +233,58 @@ int curlew_dead_socket(void);
 /// Closes `descriptor` and makes its number a duplicate of `other`, close-on-exec.
 bool curlew_replace(int descriptor, int other);
 
-/// Creates a socket that receives changes of links, addresses and routes; -1 with errno on failure.
+/// Creates a socket that receives changes of links, addresses, routes and routing rules; -1 with errno on failure.
 int curlew_netlink_open(void);
 /// Discards the messages of a netlink socket; they only signal that the state must be read again.
 void curlew_netlink_drain(int descriptor);
+
+/// A network interface.
+typedef struct {
+    uint32_t index;
+    /// The flags of netdevice(7), such as IFF_UP.
+    uint32_t flags;
+    /// The type of the hardware, such as ARPHRD_ETHER.
+    uint16_t type;
+    char name[16];
+    /// The kernel's name of the driver of a virtual interface, such as "tun"; empty for hardware.
+    char kind[16];
+} curlew_link;
+
+/// An IP address of an interface.
+typedef struct {
+    uint32_t index;
+    /// 4 or 16.
+    uint8_t count;
+    /// The scope of rtnetlink(7): 0 for addresses that are valid everywhere, 253 for one link, 254 for this machine.
+    uint8_t scope;
+} curlew_link_address;
+
+/// Calls one function for each interface and another one for each address; returns 0 or errno.
+int curlew_netlink_read(void *context, void (*link)(void *context, const curlew_link *link),
+                        void (*address)(void *context, const curlew_link_address *address));
+
+/// Returns the index of an interface; 0 when it does not exist.
+uint32_t curlew_link_number(const char *name);
+
+/// The route to an address.
+typedef struct {
+    /// The index of the interface; 0 when the kernel has no usable route.
+    uint32_t index;
+    /// The name of the interface.
+    char name[16];
+    /// Whether the address belongs to this machine.
+    bool is_local;
+    /// The number of bytes of `source`: 0, 4 or 16.
+    uint8_t source_count;
+    /// The local address that the kernel would use.
+    uint8_t source[16];
+} curlew_route;
+
+/// Asks the kernel for the route to an address of 4 or 16 bytes, with its routing rules and tables; no packet is sent.
+///
+/// `source` is the local address, of the same family; NULL for the kernel's choice. `index` is that of the interface for
+/// addresses that are valid on one link; 0 otherwise. Returns 0 or errno; without a route it returns 0.
+int curlew_route_find(const uint8_t *bytes, const uint8_t *source, int count, uint32_t index, curlew_route *route);
 
 /// The properties of a file that are compared to detect a change.
 typedef struct {

@@ -3,93 +3,117 @@
 
 import CurlewSupport
 import FoundationEssentials
+import Glibc
 import Testing
 
 @testable import CurlewEngine
 
 @Suite(.timeLimit(.minutes(5)))
 struct LinkTests {
-    static let routes: [(v4: String, v6: String, expected: [String])] = [
-        ("", "", []),
-        (
-            """
-            Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT
-            eth0\t00000000\t0101A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0
-            wlan0\t00000000\t0101A8C0\t0003\t0\t0\t20\t00000000\t0\t0\t0
-            eth0\t0001A8C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0
-            """, "", ["wlan0", "eth0"]
-        ),
-        ("Iface\neth0\t00000000\t0101A8C0\t0002\t0\t0\t100\t00000000\t0\t0\t0", "", []),
-        ("Iface\neth0\t00000000\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0", "", []),
-        (
-            "",
-            """
-            00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003 eth1
-            00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200 lo
-            fe800000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001 eth0
-            """, ["eth1"]
-        ),
-    ]
+    /// A folder of the test, which is removed with this object.
+    private final class Folder {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("curlew-links-\(UUID())").path
+        init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    @Test(arguments: LinkTests.routes.indices)
-    func defaultRoutesAreFoundByMetric(_ index: Int) {
-        let row = LinkTests.routes[index]
-        #expect(LinkState.defaultRoutes(v4: row.v4, v6: row.v6) == row.expected)
+        func write(_ text: String, to name: String) throws {
+            let place = "\(path)/\(name)"
+            try FileManager.default.createDirectory(
+                atPath: String(place[..<(place.lastIndex(of: "/") ?? place.endIndex)]), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: URL(filePath: place))
+        }
     }
 
     @Test func linkKindsAreReadFromDeviceFiles() throws {
-        let files = FileManager.default
-        let root = files.temporaryDirectory.appendingPathComponent("curlew-links-\(UUID())").path
-        defer { try? files.removeItem(atPath: root) }
-        let devices: [(name: String, type: String, uevent: String, folder: String?, kind: LinkState.Kind)] = [
+        let root = try Folder()
+        let devices: [(name: String, type: String, uevent: String, file: String?, kind: LinkState.Kind)] = [
             ("lo", "772", "", nil, .loopback), ("eth0", "1", "", nil, .ethernet), ("wlan0", "1", "", "wireless", .wifi),
             ("wlp2s0", "1", "", "phy80211", .wifi), ("wlx", "1", "DEVTYPE=wlan", nil, .wifi),
             ("wwan0", "1", "", nil, .cellular), ("cdc0", "1", "DEVTYPE=wwan", nil, .cellular),
-            ("tun0", "65534", "", nil, .other),
+            ("tun0", "65534", "", "tun_flags", .vpn), ("tap0", "1", "", "tun_flags", .vpn),
+            ("wg0", "65534", "DEVTYPE=wireguard", nil, .vpn), ("gre1", "778", "", nil, .vpn),
+            ("can0", "280", "", nil, .other),
         ]
-        for device in devices {
-            let place = "\(root)/\(device.name)"
-            try files.createDirectory(atPath: place, withIntermediateDirectories: true)
-            if let folder = device.folder {
-                try files.createDirectory(atPath: "\(place)/\(folder)", withIntermediateDirectories: true)
-            }
-            try Data("\(device.type)\n".utf8).write(to: URL(filePath: "\(place)/type"))
-            try Data("INTERFACE=\(device.name)\n\(device.uevent)\n".utf8).write(to: URL(filePath: "\(place)/uevent"))
-            #expect(LinkState.kind(of: device.name, system: root) == device.kind, "\(device.name)")
+        for (number, device) in devices.enumerated() {
+            if let file = device.file { try root.write("", to: "\(device.name)/\(file)") }
+            try root.write("\(device.type)\n", to: "\(device.name)/type")
+            try root.write("\(number + 1)\n", to: "\(device.name)/ifindex")
+            try root.write("INTERFACE=\(device.name)\n\(device.uevent)\n", to: "\(device.name)/uevent")
+            #expect(LinkState.Kind(of: device.name, system: root.path) == device.kind, "\(device.name)")
+            let known = LinkState.Kind(
+                of: device.name, index: UInt32(number + 1), type: Int(device.type), system: root.path)
+            #expect(known == device.kind, "\(device.name)")
         }
-        #expect(LinkState.kind(of: "gone", system: root) == .other)
+        #expect(LinkState.Kind(of: "gone", system: root.path) == .other)
+        // The files are about an interface of another network namespace.
+        #expect(LinkState.Kind(of: "wlan0", index: 99, type: 1, system: root.path) == .ethernet)
+        #expect(LinkState.Kind(of: "tap0", index: 99, type: 1, driver: "tun", system: root.path) == .vpn)
+        #expect(LinkState.Kind(of: "x", index: 99, type: 1, driver: "veth", system: root.path) == .ethernet)
+        #expect(LinkState.Kind(of: "x", index: 99, type: 519, system: root.path) == .cellular)
     }
 
-    @Test func currentStateContainsTheLoopbackLink() {
-        let loopback = LinkState.current().links.first { $0.kind == .loopback }
-        #expect(loopback?.name == "lo")
-        #expect(loopback?.isRunning == true)
-        #expect(loopback?.hasAddress == true)
+    @Test func sourceReadsTheLoopbackLink() throws {
+        let state = try #require(LinkSource()).read(now: 0)
+        let loopback = state.links.first { $0.kind == .loopback }
+        #expect(state.isKnown && loopback?.name == "lo" && loopback?.isRunning == true && loopback?.hasIPv4 == true)
     }
 
-    @Test func observersGetTheStateAtOnceAndEachChangeOnce() async {
-        let state = Lock(LinkState(links: [], defaultLink: nil))
-        let monitor = LinkMonitor { state.withLock { $0 } }
-        let (states, continuation) = AsyncStream<LinkState>.makeStream()
-        #expect(!monitor.isWatching)
-        let number = monitor.observe { continuation.yield($0) }
-        var changes = states.makeAsyncIterator()
-        #expect(await changes.next()?.defaultLink == nil)
-        #expect(monitor.isWatching)
+    @Test func kernelKnowsTheRouteToThisMachine() {
+        let route = KernelRoute(link: "lo", isLocal: true, source: [127, 0, 0, 1])
+        #expect(KernelRoute.find(to: [127, 0, 0, 1]) == .route(route))
+        // Class E: no kernel has a route to the limited broadcast address of no network.
+        #expect(KernelRoute.find(to: [127, 0, 0, 1], on: 1 << 30) != .route(route))
+        #expect(KernelRoute.number(ofLink: "lo") > 0 && KernelRoute.number(ofLink: "no-such-link") == 0)
+    }
 
-        monitor.readAgain()
-        state.withLock { $0.defaultLink = "eth7" }
-        monitor.readAgain()
-        #expect(await changes.next()?.defaultLink == "eth7")
+    // MARK: Name servers
 
-        let (otherStates, otherContinuation) = AsyncStream<LinkState>.makeStream()
-        let second = monitor.observe { otherContinuation.yield($0) }
-        var other = otherStates.makeAsyncIterator()
-        #expect(await other.next()?.defaultLink == "eth7")
-        monitor.end(second)
-        #expect(monitor.isWatching)
-        monitor.end(number)
-        #expect(!monitor.isWatching)
-        monitor.end(number)
+    private static let resolverFiles: [(file: String?, upstream: String?, hasServer: Bool)] = [
+        (nil, nil, false), ("", nil, false), ("# nameserver 10.0.0.1\nsearch example.com\n", nil, false),
+        ("nameserver 10.0.0.1\n", nil, true), ("options edns0\nnameserver\tfd00::1\n", nil, true), ("nameserver", nil, false),
+        ("nameserver 127.0.0.53\n", nil, true), ("nameserver 127.0.0.53\n", "# No DNS servers known.\n", false),
+        ("nameserver 127.0.0.53\n", "nameserver 10.0.0.1\n", true),
+        ("nameserver 10.0.0.1\n", "# No DNS servers known.\n", true), (" nameserver 10.0.0.1", nil, true),
+    ]
+
+    @Test(arguments: LinkTests.resolverFiles.indices) func nameServersAreFound(_ index: Int) throws {
+        let (row, folder) = (LinkTests.resolverFiles[index], try Folder())
+        if let file = row.file { try folder.write(file, to: "resolv.conf") }
+        if let upstream = row.upstream { try folder.write(upstream, to: "run/resolv.conf") }
+        let files = NameServerFiles(
+            file: "\(folder.path)/resolv.conf", upstream: "\(folder.path)/run/resolv.conf")
+        #expect(files.hasServer == row.hasServer)
+    }
+
+    @Test func changesOfTheResolverConfigurationAreReported() throws {
+        let folder = try Folder()
+        try folder.write("nameserver 10.0.0.1\n", to: "real/stub-resolv.conf")
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(folder.path)/resolv.conf", withDestinationPath: "real/stub-resolv.conf")
+        let files = NameServerFiles(file: "\(folder.path)/resolv.conf", upstream: "\(folder.path)/none/resolv.conf")
+        #expect(files.hasServer)
+        #expect(!files.handle())
+        try folder.write("", to: "hosts")
+        #expect(!files.handle(), "other files of the folder do not matter")
+        try folder.write("# nothing\n", to: "real/stub-resolv.conf")
+        #expect(files.handle())
+        #expect(!files.hasServer)
+        // Programs replace the file by renaming another one.
+        try folder.write("nameserver 10.0.0.2\n", to: "real/new")
+        #expect(rename("\(folder.path)/real/new", "\(folder.path)/real/stub-resolv.conf") == 0)
+        #expect(files.handle())
+        #expect(files.hasServer)
+    }
+
+    @Test func lostAndBrokenReportsCountAsChanges() {
+        func report(_ mask: UInt32, _ name: String, length: UInt32? = nil) -> [UInt8] {
+            let bytes = Array(name.utf8) + [0]
+            return withUnsafeBytes(of: (Int32(1), mask, UInt32(0), length ?? UInt32(bytes.count))) { Array($0) } + bytes
+        }
+        #expect(!NameServerFiles.namesResolver([]))
+        #expect(!NameServerFiles.namesResolver(report(UInt32(IN_CREATE), "passwd")[...]))
+        #expect(NameServerFiles.namesResolver((report(8, "passwd") + report(8, "resolv.conf"))[...]))
+        #expect(NameServerFiles.namesResolver(report(UInt32(IN_Q_OVERFLOW), "")[...]))
+        #expect(NameServerFiles.namesResolver(report(8, "passwd", length: 4_000_000_000)[...]))
     }
 }

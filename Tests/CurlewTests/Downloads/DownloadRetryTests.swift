@@ -160,7 +160,7 @@ struct DownloadRetryTests {
         }
         var policy = RetryPolicy(limit: 1, backoff: .none, budget: nil)
         policy.waitsForConnectivity = true
-        let retry = RetryInterceptor(policy, isOfSession: true, connectivity: { waits.withLock { $0 += 1 } })
+        let retry = RetryInterceptor(policy, isOfSession: true, connectivity: { _ in waits.withLock { $0 += 1 } })
         let core = SessionCore(.init { $0.retry = policy }, trust: SystemTrust(), interceptors: [offline], retry: retry)
         let file = try await Session(core: core)
             .download(Request(server.url("/")), to: .file(folder("a")), options: options)

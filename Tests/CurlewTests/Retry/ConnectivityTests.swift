@@ -37,7 +37,7 @@ struct ConnectivityTests {
         let sent = Lock(0)
         var request: Request = "http://127.0.0.1:1/"
         request.interceptors = [
-            RetryInterceptor(policy, clock: clock, chance: { 1 }, connectivity: { await path.wait() }),
+            RetryInterceptor(policy, clock: clock, chance: { 1 }, connectivity: { _ in await path.wait() }),
             .intercept { request, _, _ in
                 sent.withLock { $0 += 1 }
                 if let kind = left.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
@@ -96,12 +96,50 @@ struct ConnectivityTests {
         #expect(sent.withLock { $0 } == 1)
     }
 
-    /// With real connectivity the wait returns at once; without it, the wait ends when its task is cancelled.
-    @Test func connectivityWaitUsesTheRealPath() async throws {
-        var iterator = Session.shared.path.makeAsyncIterator()
-        let path = try #require(await iterator.next())
-        let wait = Task { await Connectivity.wait() }
-        if !path.isSatisfied { wait.cancel() }
-        await wait.value
+    /// The wait is for the way to the server itself, so that a server on this machine needs no way to the outside.
+    @Test func connectivityWaitUsesTheRouteToTheServer() async {
+        let connectivity = Connectivity(monitor: nil, resolver: .system, routes: nil)
+        await connectivity.wait(for: "http://127.0.0.1:1/")
+        await connectivity.wait(for: "http://localhost:1/")
+        await connectivity.wait(for: "not a URL")
+        var request: Request = "http://192.0.2.1/"
+        request.options.unixSocket = "/nowhere"
+        await connectivity.wait(for: request)
+    }
+
+    @Test func connectivityWaitIsForTheProxy() async throws {
+        let routes = RouteTable(
+            Session.Configuration { $0.proxy = .always(try! Proxy("http://127.0.0.1:3128")) }, environment: .current
+        ) { _ in fatalError("no TLS") }
+        // The name does not exist, and is not looked up here.
+        let resolver = EngineResolver.asynchronous { _ in
+            Issue.record("the name is for the proxy")
+            return .failure(.unknown("refused"))
+        }
+        await Connectivity(monitor: nil, resolver: resolver, routes: routes).wait(for: "http://www.example.com/")
+    }
+
+    /// The wait ends when a name is not resolved although the machine is connected: only another attempt can tell.
+    @Test func connectivityWaitEndsWhenANameIsNotResolved() async {
+        let network = Simulated(PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("eth0")))
+        await Connectivity(monitor: network.monitor, resolver: .system, routes: nil).wait(for: "http://a.example/")
+        network.value = PathMonitor.Path(.unsatisfied, obstacle: .nameNotResolved)
+        await Connectivity(monitor: network.monitor, resolver: .system, routes: nil).wait(for: "http://a.example/")
+    }
+
+    @Test func sessionWaitsForItsPathMonitor() async throws {
+        let network = Simulated(PathMonitor.Path(.unsatisfied, obstacle: .linkDown))
+        let session = Session(path: network.monitor) {
+            $0.retry = RetryPolicy(limit: 1, backoff: .none, waitsForConnectivity: true)
+        }
+        #expect(await session.path.current == network.value && session.copy().path.current == network.value)
+        let transfer = session.transfer("http://127.0.0.1:1/")
+        let events = transfer.events
+        transfer.start()
+        for await event in events { if case .waiting = event.kind { break } }
+        #expect(transfer.state != .finished)
+        network.value = PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("eth0"))
+        let error = try await networkError { try await transfer.value }
+        #expect(error.kind == .cannotConnect && error.attempts == 2)
     }
 }

@@ -107,7 +107,7 @@ struct LongWaitTests {
         var policy = RetryPolicy(limit: 1, backoff: .none, deadline: time)
         policy.waitsForConnectivity = true
         var request = Request("http://127.0.0.1:1/")
-        request.interceptors = [RetryInterceptor(policy, connectivity: {})]
+        request.interceptors = [RetryInterceptor(policy, connectivity: { _ in })]
         let error = try await networkError { try await Session().data(for: request) }
         #expect(error.kind == .cannotConnect && error.attempts == 2)
     }

@@ -1,0 +1,167 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import CurlewSupport
+
+/// A check that completes what the kernel says: the look-up of a name, or a probe.
+protocol PathCheck: Sendable {
+    /// What the check depends on.
+    associatedtype Base: Sendable
+
+    /// Returns the path by the results so far.
+    func path(_ base: Base) -> PathMonitor.Path
+
+    /// Whether a check is of use.
+    func needsCheck(_ base: Base) -> Bool
+
+    /// Runs the check and keeps its result.
+    ///
+    /// - Returns: Whether it succeeded.
+    func run(_ base: Base) async -> Bool
+}
+
+/// Runs a check as ``CheckMachine`` decides, and sends the path before and after each check.
+actor CheckedPaths<Check: PathCheck> {
+    private let check: Check
+    private let newest: Newest<PathMonitor.Path>
+    private let clock: any Clock<Duration>
+    private var machine = CheckMachine()
+    private var base: Check.Base?
+    /// The task of the running check or wait.
+    private var task: Task<Void, Never>?
+
+    private init(_ check: Check, _ newest: Newest<PathMonitor.Path>, _ clock: any Clock<Duration>) {
+        self.check = check
+        self.newest = newest
+        self.clock = clock
+    }
+
+    /// Returns the stream of paths for one reader.
+    ///
+    /// - Parameters:
+    ///   - check: The check; each stream needs its own.
+    ///   - clock: Measures the waits.
+    ///   - bases: Returns the stream on which the check depends.
+    static func stream(
+        _ check: Check, clock: any Clock<Duration> = ContinuousClock(),
+        _ bases: @escaping @Sendable () -> AsyncStream<Check.Base>
+    ) -> AsyncStream<PathMonitor.Path> {
+        .newest { newest in
+            let paths = CheckedPaths(check, newest, clock)
+            let task = Task { await paths.follow(bases()) }
+            return { task.cancel() }
+        }
+    }
+
+    private func follow(_ bases: AsyncStream<Check.Base>) async {
+        for await base in bases {
+            self.base = base
+            newest.send(check.path(base))
+            perform(machine.changed(needsCheck: check.needsCheck(base)))
+        }
+        task?.cancel()
+        newest.finish()
+    }
+
+    private func perform(_ step: CheckMachine.Step?) {
+        guard let step, let base else { return }
+        task?.cancel()
+        switch step {
+        case .stopWaiting: task = nil
+        case .check:
+            task = Task {
+                let isSuccess = await check.run(base)
+                if !Task.isCancelled { end(isSuccess) }
+            }
+        case .wait(let time):
+            task = Task {
+                try? await clock.wait(for: time)
+                if !Task.isCancelled { perform(machine.waitEnded()) }
+            }
+        }
+    }
+
+    private func end(_ isSuccess: Bool) {
+        if let base { newest.send(check.path(base)) }
+        perform(machine.checkEnded(isSuccess: isSuccess))
+    }
+}
+
+/// The look-up of a host's name.
+final class HostCheck: PathCheck {
+    private enum Addresses: Sendable {
+        case unknown
+        case failed
+        case found([PathTarget])
+    }
+
+    private let name: String
+    private let resolver: EngineResolver
+    private let source: PathSource
+    private let addresses = Lock(Addresses.unknown)
+
+    init(_ name: String, _ resolver: EngineResolver, _ source: PathSource) {
+        self.name = name
+        self.resolver = resolver
+        self.source = source
+    }
+
+    func path(_ state: LinkState) -> PathMonitor.Path {
+        switch addresses.withLock({ $0 }) {
+        case .found(let targets): return source.to(.addresses(targets)).path(state)
+        case .unknown:
+            var path = source.to(.addresses([])).path(state)
+            path.status = .unknown
+            return path
+        case .failed:
+            // Without a way to the outside, that is the reason of the failure.
+            var path = source.to(.outside).path(state)
+            guard path.isSatisfied else { return path }
+            (path.status, path.obstacle, path.outward) = (.unsatisfied, .nameNotResolved, nil)
+            (path.supportsIPv4, path.supportsIPv6) = (false, false)
+            return path
+        }
+    }
+
+    func needsCheck(_ state: LinkState) -> Bool { true }
+
+    func run(_ state: LinkState) async -> Bool {
+        guard let outcome = await resolver.addressesUnlessCancelled(of: name) else { return false }
+        guard case .success(let found) = outcome else {
+            addresses.withLock { $0 = .failed }
+            return false
+        }
+        let targets = found.endpoints.compactMap { PathTarget(address: $0.ip) }
+        addresses.withLock { $0 = targets.isEmpty ? .failed : .found(targets) }
+        return !targets.isEmpty
+    }
+}
+
+/// The probe of a path.
+final class ProbeCheck: PathCheck {
+    private let probe: PathMonitor.Probe
+    private let result = Lock<Bool?>(nil)
+
+    init(_ probe: PathMonitor.Probe) { self.probe = probe }
+
+    func path(_ path: PathMonitor.Path) -> PathMonitor.Path {
+        guard path.isSatisfied else { return path }
+        var path = path
+        switch result.withLock({ $0 }) {
+        case nil: path.status = .unknown
+        case false: (path.status, path.obstacle) = (.unsatisfied, .probeFailed)
+        default: break
+        }
+        return path
+    }
+
+    func needsCheck(_ path: PathMonitor.Path) -> Bool { path.isSatisfied }
+
+    func run(_ path: PathMonitor.Path) async -> Bool {
+        let isSuccess = await probe.check(path)
+        // The result of a cancelled probe says nothing.
+        if !Task.isCancelled { result.withLock { $0 = isSuccess } }
+        return isSuccess
+    }
+}

@@ -1,0 +1,119 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reachability reports whether the kernel has a way to the outside, to an address or to a host. It is a hint for user
+// interfaces and for waiting; only a request, or a probe that sends one, proves that a server responds.
+
+internal import CurlewEngine
+internal import CurlewSupport
+
+/// A sequence of network paths: the present path first, then the newest path after each change.
+///
+/// A monitor observes the way to the outside, to an address, or to a host. It needs no start, no privileges and no
+/// polling: one thread of the process waits for reports of the kernel while iterators exist, and none runs otherwise.
+/// A slow reader receives only the newest path, and never the same path twice in a row. The end of an iterator, or the
+/// cancellation of its task, ends its observation. Any number of tasks may iterate over one monitor.
+///
+/// ```swift
+/// for await path in PathMonitor.shared where path.isSatisfied { break }
+///
+/// for await path in PathMonitor(host: "api.example.com") {
+///     print(path.reachability, path.outward?.name ?? "", path.isMetered ?? false)
+/// }
+/// ```
+public struct PathMonitor: AsyncSequence, Sendable {
+    /// The type of the elements.
+    public typealias Element = PathMonitor.Path
+    /// The type of the errors: the sequence never fails.
+    public typealias Failure = Never
+
+    private let paths: @Sendable () -> AsyncStream<Path>
+
+    /// The way of this machine to the outside, by IPv4 or IPv6.
+    ///
+    /// The path is satisfied if the kernel has a route to the public Internet over a running interface with a suitable
+    /// address. Monitors share one thread of the process.
+    public static let shared = PathMonitor(PathSource(.outside))
+
+    /// Creates a monitor of the way of this machine to the outside, like ``shared``.
+    public init() { self = .shared }
+
+    /// Creates a monitor of the way to an IP address.
+    ///
+    /// The kernel answers with its routing rules and tables, so the address may belong to a private network, to a VPN
+    /// or to this machine. No packet is sent.
+    ///
+    /// - Parameter address: An IPv4 or IPv6 address. An address that is valid on one link has the name of the interface
+    ///   after "%", as in "fe80::1%eth0".
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for another text.
+    public init(address: String) throws(NetworkError) {
+        guard let target = PathTarget(address: address) else {
+            throw NetworkError(
+                invalid: .usage, "“\(address.escapingControls)” is not an IP address.",
+                hint: "Use PathMonitor(host:) for a name.")
+        }
+        self.init(PathSource(.addresses([target])))
+    }
+
+    /// Creates a monitor of the way to a host.
+    ///
+    /// For each iterator the monitor looks up the name, asks the kernel for the routes to its addresses, and looks it up
+    /// again after each change of the network. The path is satisfied if one of the addresses has a route. It is
+    /// ``Path/Status/unknown`` until the first look-up has ended. After a failed look-up, the monitor looks up the name
+    /// again after 1 s, 2 s and so on up to 60 s, until it succeeds.
+    ///
+    /// - Parameters:
+    ///   - host: A name, or an IP address.
+    ///   - resolver: Looks up the name; the system's name service by default.
+    public init(host: String, resolver: Session.Resolver = .system) {
+        self.init(host: host, resolver: resolver.engine)
+    }
+
+    /// Creates a monitor that shows the paths of another source, such as a test.
+    ///
+    /// - Parameter paths: Returns a stream for each iterator; each stream begins with the present path.
+    public init(_ paths: @escaping @Sendable () -> AsyncStream<Path>) { self.paths = paths }
+
+    init(_ source: PathSource) { self.init { source.paths() } }
+
+    init(host: String, resolver: EngineResolver, _ source: PathSource = PathSource(.outside)) {
+        let name = HostName.key(host.trimmingBrackets) ?? host
+        if let target = PathTarget(address: name) {
+            self.init(source.to(.addresses([target])))
+        } else {
+            self.init { CheckedPaths.stream(HostCheck(name, resolver, source)) { source.states() } }
+        }
+    }
+
+    /// Starts to observe; the end of the iterator or the cancellation of its task ends the observation.
+    public func makeAsyncIterator() -> AsyncStream<PathMonitor.Path>.Iterator { paths().makeAsyncIterator() }
+
+    /// The present path.
+    ///
+    /// It is ``Path/unknown`` if the task is cancelled, or if a name is being looked up.
+    public var current: Path {
+        get async {
+            var iterator = makeAsyncIterator()
+            return await iterator.next() ?? .unknown
+        }
+    }
+
+    /// Returns a monitor that also probes each satisfied path of this monitor, since a route alone is not a connection.
+    ///
+    /// The probe runs for each iterator when the path is satisfied, and again after each change of a satisfied path.
+    /// After a failed probe, it runs again after 1 s, 2 s and so on up to 60 s, until it succeeds; a succeeding probe is
+    /// not repeated. The path is unknown before the end of the first probe, and unsatisfied with
+    /// ``Path/Obstacle/probeFailed`` after a failed one. During later probes the last result stays valid.
+    ///
+    /// - Parameter probe: The probe.
+    public func probing(_ probe: Probe) -> PathMonitor {
+        PathMonitor { [self] in CheckedPaths.stream(ProbeCheck(probe)) { paths() } }
+    }
+}
+
+extension String {
+    /// This text without the brackets around an IPv6 address.
+    fileprivate var trimmingBrackets: String {
+        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
+    }
+}

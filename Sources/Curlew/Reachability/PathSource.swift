@@ -1,0 +1,54 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import CurlewSupport
+
+/// The kernel's answers about the ways of a scope, or those of a test.
+struct PathSource: Sendable {
+    typealias Ask = @Sendable (PathTarget) -> KernelRoute.Answer
+
+    let scope: PathMonitor.Path.Scope
+    let monitor: KernelMonitor<LinkState>
+    let ask: Ask
+
+    init(
+        _ scope: PathMonitor.Path.Scope, _ monitor: KernelMonitor<LinkState> = LinkState.monitor,
+        ask: @escaping Ask = Self.askKernel
+    ) {
+        self.scope = scope
+        self.monitor = monitor
+        self.ask = ask
+    }
+
+    /// Returns a source with the same kernel and another scope.
+    func to(_ scope: PathMonitor.Path.Scope) -> PathSource { PathSource(scope, monitor, ask: ask) }
+
+    private static let askKernel: Ask = { target in
+        let link = target.link.map { KernelRoute.number(ofLink: $0) }
+        // An interface that does not exist.
+        if link == 0 { return .noRoute }
+        return KernelRoute.find(to: target.bytes, on: link ?? 0)
+    }
+
+    /// Returns the path in a state of the interfaces, with the kernel's present routes.
+    func path(_ state: LinkState) -> PathMonitor.Path {
+        PathMonitor.Path(state, scope, state.isKnown ? scope.targets.map(ask) : [])
+    }
+
+    /// Returns the present path, and the newest one after each change.
+    func paths() -> AsyncStream<PathMonitor.Path> {
+        .newest { newest in
+            let number = monitor.observe { newest.send(path($0)) }
+            return { monitor.end(number) }
+        }
+    }
+
+    /// Returns the present state of the interfaces, and the newest one after each report of the kernel.
+    func states() -> AsyncStream<LinkState> {
+        .newest { newest in
+            let number = monitor.observe { newest.send($0) }
+            return { monitor.end(number) }
+        }
+    }
+}

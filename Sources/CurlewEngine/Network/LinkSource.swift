@@ -1,0 +1,178 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+internal import Glibc
+internal import CurlewSupport
+
+/// Reads the interfaces, and waits for changes of interfaces, addresses, routes, routing rules and name servers.
+final class LinkSource: KernelSource {
+    private let netlink: CInt
+    private let names = NameServerFiles()
+    private var revision: UInt64 = 0
+    /// The kinds of the known interfaces, which never change.
+    private var kinds: [Identity: LinkState.Kind] = [:]
+
+    private struct Identity: Hashable {
+        let index: UInt32
+        let name: String
+    }
+
+    /// Creates a source; nil when the system does not permit to ask the kernel.
+    init?() {
+        netlink = curlew_netlink_open()
+        if netlink < 0 { return nil }
+    }
+
+    deinit { close(netlink) }
+
+    var waits: [KernelWait] {
+        [KernelWait(netlink, POLLIN)] + (names.descriptor >= 0 ? [KernelWait(names.descriptor, POLLIN)] : [])
+    }
+
+    func handle(_ ready: [KernelWait], now: UInt64) -> Bool {
+        var hasChanged = false
+        for wait in ready {
+            if wait.descriptor == netlink {
+                curlew_netlink_drain(netlink)
+                hasChanged = true
+            } else if wait.descriptor == names.descriptor, names.handle() {
+                hasChanged = true
+            }
+        }
+        return hasChanged
+    }
+
+    func read(now: UInt64) -> LinkState {
+        let tables = KernelTables()
+        guard tables.read() == 0 else { return .unknown }
+        revision += 1
+        var known: [Identity: LinkState.Kind] = [:]
+        // Scope 253 is that of addresses that are valid on one link only.
+        let usable = tables.addresses.filter { $0.scope != 253 }
+        let hasIPv4 = Set(usable.filter { $0.count == 4 }.map(\.index))
+        let hasIPv6 = Set(usable.filter { $0.count == 16 }.map(\.index))
+        var links: [LinkState.Link] = []
+        for link in tables.links {
+            let identity = Identity(index: link.index, name: text(link.name))
+            let kind =
+                kinds[identity]
+                ?? LinkState.Kind(
+                    of: identity.name, index: link.index, type: Int(link.type), driver: text(link.kind))
+            known[identity] = kind
+            let running = UInt32(IFF_UP | IFF_RUNNING)
+            links.append(
+                LinkState.Link(
+                    name: identity.name, kind: kind, isRunning: link.flags & running == running,
+                    hasIPv4: hasIPv4.contains(link.index), hasIPv6: hasIPv6.contains(link.index)))
+        }
+        kinds = known
+        links.sort { $0.name < $1.name }
+        return LinkState(links: links, hasNameServer: names.hasServer, revision: revision)
+    }
+}
+
+/// The kernel's tables of interfaces and addresses at one instant.
+private final class KernelTables {
+    var links: [curlew_link] = []
+    var addresses: [curlew_link_address] = []
+
+    /// Reads the tables; returns 0 or errno.
+    func read() -> CInt {
+        curlew_netlink_read(
+            Unmanaged.passUnretained(self).toOpaque(),
+            { context, link in
+                guard let context, let link else { return }
+                Unmanaged<KernelTables>.fromOpaque(context).takeUnretainedValue().links.append(link.pointee)
+            },
+            { context, address in
+                guard let context, let address else { return }
+                Unmanaged<KernelTables>.fromOpaque(context).takeUnretainedValue().addresses.append(address.pointee)
+            })
+    }
+}
+
+/// The files that name the servers of the system's resolver (resolv.conf(5)).
+final class NameServerFiles {
+    /// The descriptor that reports changes of the files; -1 without one.
+    let descriptor = inotify_init1(CInt(IN_NONBLOCK | IN_CLOEXEC))
+    private let file: String
+    private let upstream: String
+
+    /// Creates a reader of the files.
+    ///
+    /// - Parameters:
+    ///   - file: The configuration of the resolver.
+    ///   - upstream: The servers that systemd-resolved asks; `file` names only its own address.
+    init(file: String = "/etc/resolv.conf", upstream: String = "/run/systemd/resolve/resolv.conf") {
+        self.file = file
+        self.upstream = upstream
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// Whether the files name a server; watches the folders of the files from then on.
+    var hasServer: Bool {
+        watch()
+        let servers = Self.servers(in: SmallFile.text(at: file))
+        guard servers.allSatisfy({ $0 == "127.0.0.53" || $0 == "127.0.0.54" }), !servers.isEmpty,
+            access(upstream, R_OK) == 0
+        else { return !servers.isEmpty }
+        return !Self.servers(in: SmallFile.text(at: upstream)).isEmpty
+    }
+
+    /// Returns the addresses of the servers in a file.
+    static func servers(in text: String) -> [Substring] {
+        text.split(separator: "\n").compactMap { line in
+            let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
+            return words.count > 1 && words[0] == "nameserver" ? words[1] : nil
+        }
+    }
+
+    /// Watches the folders, because programs replace the files; repeated calls are harmless.
+    private func watch() {
+        guard descriptor >= 0 else { return }
+        var folders: Set<String> = [folder(of: file), folder(of: upstream)]
+        if let place = realpath(file, nil) {
+            folders.insert(folder(of: String(cString: place)))
+            free(place)
+        }
+        let changes = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE
+        for folder in folders { inotify_add_watch(descriptor, folder, UInt32(changes)) }
+    }
+
+    private func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    }
+
+    /// Reads the reports of changes; returns whether one is about a file of the resolver.
+    func handle() -> Bool {
+        var isOurs = false
+        var bytes = [UInt8](repeating: 0, count: 16 << 10)
+        while true {
+            let count = read(descriptor, &bytes, bytes.count)
+            guard count > 0 else { return isOurs }
+            if Self.namesResolver(bytes[..<count]) { isOurs = true }
+        }
+    }
+
+    /// Whether a report of inotify(7) names a file of the resolver, or lost reports.
+    static func namesResolver(_ reports: ArraySlice<UInt8>) -> Bool {
+        var rest = reports
+        // wd, mask, cookie and the length of the name, 4 bytes each.
+        while rest.count >= 16 {
+            func word(_ offset: Int) -> UInt32 {
+                rest.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }
+            }
+            let mask = word(4)
+            let length = Int(word(12))
+            guard rest.count >= 16 + length else { return true }
+            let name = rest.dropFirst(16).prefix(length).prefix { $0 != 0 }
+            if mask & UInt32(IN_Q_OVERFLOW) != 0 || String(decoding: name, as: UTF8.self).hasSuffix("resolv.conf") {
+                return true
+            }
+            rest = rest.dropFirst(16 + length)
+        }
+        return false
+    }
+}
