@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewShims
 import CurlewSupport
 import Glibc
 import Testing
@@ -11,33 +12,21 @@ import Testing
 struct KernelMonitorTests {
     /// A part of the kernel that a test changes.
     private final class Machine: Sendable {
-        /// The ends of a pipe: a byte reports a change.
-        let ends: (read: CInt, write: CInt)
+        /// Is readable after a change.
+        let descriptor = curlew_eventfd_create()
         let value = Lock(0)
         let reads = Lock(0)
         let isPermitted = Lock(true)
         let openSources = Lock(0)
 
-        init() {
-            var pair: [CInt] = [0, 0]
-            #expect(pipe2(&pair, O_CLOEXEC | O_NONBLOCK) == 0)
-            ends = (pair[0], pair[1])
-        }
-
-        deinit {
-            close(ends.read)
-            close(ends.write)
-        }
+        deinit { close(descriptor) }
 
         func set(_ new: Int) {
             value.withLock { $0 = new }
             report()
         }
 
-        func report() {
-            var byte: UInt8 = 1
-            write(ends.write, &byte, 1)
-        }
+        func report() { eventfd_write(descriptor, 1) }
 
         func monitor(spacing: UInt64 = 0) -> KernelMonitor<Int> {
             KernelMonitor("curlew-test", spacing: spacing, unknown: -1) { [self] in
@@ -57,11 +46,11 @@ struct KernelMonitorTests {
 
         deinit { machine.openSources.withLock { $0 -= 1 } }
 
-        var waits: [KernelWait] { [KernelWait(machine.ends.read, POLLIN)] }
+        var waits: [KernelWait] { [KernelWait(machine.descriptor, POLLIN)] }
 
         func handle(_ ready: [KernelWait], now: UInt64) -> Bool {
-            var bytes = [UInt8](repeating: 0, count: 64)
-            return read(machine.ends.read, &bytes, bytes.count) > 0
+            var value = eventfd_t()
+            return eventfd_read(machine.descriptor, &value) == 0
         }
 
         func read(now: UInt64) -> Int {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CurlewEngine
+import CurlewShims
 import CurlewSupport
 import CurlewTesting
 import Glibc
@@ -156,7 +157,7 @@ struct PathMonitorTests {
         let routes = Lock<[[UInt8]: KernelRoute.Answer]>([:])
         private let revision = Lock<UInt64>(0)
         private let changed = Signal()
-        private let descriptor = eventfd(0, CInt(EFD_NONBLOCK))
+        private let descriptor = curlew_eventfd_create()
         deinit { close(descriptor) }
 
         func set(_ address: [UInt8], _ answer: KernelRoute.Answer) {
@@ -306,25 +307,23 @@ struct PathMonitorTests {
     }
 
     @Test func readyProbesAskServers() async throws {
-        let server = try await MockServer.start { server in
-            server.get("/generate_204") { _ in .status(.noContent) }
-            server.get("/portal") { _ in .text("log in") }
-            server.get("/moved") { _ in .redirect(to: "/generate_204") }
-        }
+        let server = try MockServer { _ in .text("log in") }
+        server.on("GET", "/generate_204", .status(204))
+        server.on("GET", "/moved", .redirect(to: "/generate_204"))
         let path = Path(.satisfied)
         func result(_ place: String, accepting statuses: StatusSet = [.noContent]) async -> Bool {
             await PathMonitor.Probe.request(
-                Request("\(server.url)\(place)"), by: Session(), accepting: statuses
+                Request(server.url(place)), by: Session(), accepting: statuses
             ).check(path)
         }
         #expect(await result("/generate_204"))
         #expect(await !result("/portal"))
         #expect(await result("/portal", accepting: [.ok]))
         #expect(await !result("/moved"), "redirects are not followed")
-        #expect(await PathMonitor.Probe.connection(to: "127.0.0.1", port: server.port).check(path))
-        #expect(await PathMonitor.Probe.connection(to: "localhost", port: server.port).check(path))
-        let port = server.port
-        await server.stop()
+        let port = Int(server.port)
+        #expect(await PathMonitor.Probe.connection(to: "127.0.0.1", port: port).check(path))
+        #expect(await PathMonitor.Probe.connection(to: "localhost", port: port).check(path))
+        server.stop()
         #expect(await !PathMonitor.Probe.connection(to: "127.0.0.1", port: port).check(path))
         #expect(await !PathMonitor.Probe.connection(to: "127.0.0.1", port: 70_000).check(path))
         // 192.0.2.0/24 is for documentation: packets to it vanish, or the kernel refuses them.
