@@ -1,0 +1,135 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// The socket of a ``MeteredConversation``, for a thread that already polls other descriptors.
+///
+/// The thread polls ``descriptor`` for ``events``, calls ``handle()`` when the descriptor is ready, and drops the
+/// source when ``isClosed`` is true. All calls must come from one thread. No call blocks.
+final class MeteredSource {
+    /// The address of the system's message bus, which `DBUS_SYSTEM_BUS_ADDRESS` can replace.
+    static var systemAddress: String {
+        let address = TrustEnvironment.variable("DBUS_SYSTEM_BUS_ADDRESS") ?? ""
+        return address.isEmpty ? "unix:path=/run/dbus/system_bus_socket" : address
+    }
+
+    /// The maximum number of bytes that wait to be sent.
+    private static let maximumOutput = 64 << 10
+
+    /// The socket; -1 after its end, which poll(2) ignores.
+    private(set) var descriptor: CInt
+    private var conversation: MeteredConversation
+    private var output: [UInt8] = []
+    private var buffer = [UInt8](repeating: 0, count: 8 << 10)
+
+    /// Connects to a message bus.
+    ///
+    /// - Parameter address: A list of addresses; those that are not Unix sockets are skipped.
+    /// - Returns: Nil if no address accepts the connection.
+    convenience init?(address: String = MeteredSource.systemAddress) {
+        for address in DBusAddress.list(address) {
+            let descriptor = Self.connect(to: address)
+            if descriptor >= 0 {
+                self.init(descriptor: descriptor)
+                return
+            }
+        }
+        return nil
+    }
+
+    /// Starts the conversation on a connected socket.
+    ///
+    /// - Parameter descriptor: The socket, which the source closes.
+    init(descriptor: CInt) {
+        self.descriptor = descriptor
+        conversation = MeteredConversation(userID: geteuid())
+        perform(conversation.start())
+        flush()
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// The events to poll for: input, and output while bytes wait to be sent.
+    var events: Int16 { Int16(POLLIN) | (output.isEmpty ? 0 : Int16(POLLOUT)) }
+
+    /// Whether the connection is metered; nil if it is unknown.
+    var isMetered: Bool? { conversation.isMetered }
+
+    /// Whether the bus has closed the connection, or an error has ended it.
+    var isClosed: Bool { descriptor < 0 }
+
+    /// Reads and writes without blocking.
+    ///
+    /// One call reads at most 8 KiB; further input makes the descriptor ready again.
+    func handle() {
+        receive()
+        flush()
+    }
+
+    private func receive() {
+        if isClosed { return }
+        let count = recv(descriptor, &buffer, buffer.count, CInt(MSG_DONTWAIT))
+        if count > 0 {
+            perform(conversation.receive(buffer[..<count]))
+        } else if count == 0 || !Self.isTemporary(errno) {
+            perform(conversation.end())
+        }
+    }
+
+    private func flush() {
+        while !isClosed, !output.isEmpty {
+            let count = send(descriptor, output, output.count, CInt(MSG_NOSIGNAL | MSG_DONTWAIT))
+            if count > 0 {
+                output.removeFirst(count)
+            } else {
+                if !Self.isTemporary(errno) { perform(conversation.end()) }
+                return
+            }
+        }
+    }
+
+    private func perform(_ actions: [MeteredConversation.Action]) {
+        for action in actions {
+            switch action {
+            case .send(let bytes): output += bytes
+            case .metered: break
+            case .close: closeSocket()
+            }
+        }
+        if output.count > Self.maximumOutput {
+            _ = conversation.end()
+            closeSocket()
+        }
+    }
+
+    private func closeSocket() {
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+        output = []
+    }
+
+    private static func isTemporary(_ code: CInt) -> Bool { code == EAGAIN || code == EINTR }
+
+    /// Returns a connected socket, or -1.
+    ///
+    /// A connection to a Unix socket is never in progress: it succeeds or fails at once.
+    private static func connect(to bus: DBusAddress) -> CInt {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let name = (bus.isAbstract ? [0] : []) + bus.name + (bus.isAbstract ? [] : [0])
+        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        guard name.count <= capacity else { return -1 }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
+        let length = socklen_t(MemoryLayout<sockaddr_un>.size - capacity + name.count)
+        let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_UNIX, type, 0)
+        guard descriptor >= 0 else { return -1 }
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, length) }
+        }
+        if status == 0 { return descriptor }
+        close(descriptor)
+        return -1
+    }
+}
