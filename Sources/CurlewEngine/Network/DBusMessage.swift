@@ -111,10 +111,11 @@ struct DBusMessage: Sendable, Hashable {
             case 2, 3, 4, 6, 7: "s"
             case 5: "u"
             case 8: "g"
+            case 0: throw .malformed
             default: nil
             }
         guard let expected else { return try fields.skip("v") }
-        guard field > 0, try fields.signature() == expected else { throw .malformed }
+        guard try fields.signature() == expected else { throw .malformed }
         switch field {
         case 1: path = try fields.string()
         case 2: interface = try fields.string()
