@@ -12,6 +12,8 @@ import Testing
 enum Peer: String, Sendable {
     case nginx, nghttpd, apache2, openssl, python3, curl, wget
     case squid, tinyproxy, microsocks, danted, mitmdump
+    /// The message bus, with Python's binding of GLib for the programs that use it.
+    case dbus = "dbus-daemon"
     /// Python libraries, installed as Debian packages.
     case werkzeug, botocore, dnspython
     /// Python libraries that Debian lacks, installed from PyPI.
@@ -30,6 +32,8 @@ enum Peer: String, Sendable {
         if let library {
             return FileManager.default.fileExists(atPath: library) ? "/usr/bin/python3" : nil
         }
+        let gi = "/usr/lib/python3/dist-packages/gi"
+        if self == .dbus, !FileManager.default.fileExists(atPath: gi) { return nil }
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
         return (folders + ["/usr/sbin", "/usr/local/sbin"]).map { "\($0)/\(rawValue)" }
             .first { FileManager.default.isExecutableFile(atPath: $0) }
