@@ -5,10 +5,14 @@ internal import CurlewShims
 internal import Glibc
 internal import CurlewSupport
 
-/// Reads the interfaces, and waits for changes of interfaces, addresses, routes, routing rules and name servers.
+/// Reads the interfaces, and waits for changes of interfaces, addresses, routes, routing rules, name servers, and of the
+/// property that the connection is metered.
 final class LinkSource: KernelSource {
     private let netlink: CInt
     private let names = NameServerFiles()
+    private let bus: String
+    /// The conversation with NetworkManager; nil without a message bus.
+    private var metered: MeteredSource?
     private var revision: UInt64 = 0
     /// The kinds of the known interfaces, which never change.
     private var kinds: [Identity: LinkState.Kind] = [:]
@@ -19,7 +23,10 @@ final class LinkSource: KernelSource {
     }
 
     /// Creates a source; nil when the system does not permit to ask the kernel.
-    init?() {
+    ///
+    /// - Parameter bus: The address of the message bus.
+    init?(bus: String = MeteredSource.systemAddress) {
+        self.bus = bus
         netlink = curlew_netlink_open()
         if netlink < 0 { return nil }
     }
@@ -27,7 +34,10 @@ final class LinkSource: KernelSource {
     deinit { close(netlink) }
 
     var waits: [KernelWait] {
-        [KernelWait(netlink, POLLIN)] + (names.descriptor >= 0 ? [KernelWait(names.descriptor, POLLIN)] : [])
+        var waits = [KernelWait(netlink, POLLIN)]
+        if names.descriptor >= 0 { waits.append(KernelWait(names.descriptor, POLLIN)) }
+        if let metered, !metered.isClosed { waits.append(KernelWait(metered.descriptor, CInt(metered.events))) }
+        return waits
     }
 
     func handle(_ ready: [KernelWait], now: UInt64) -> Bool {
@@ -38,12 +48,18 @@ final class LinkSource: KernelSource {
                 hasChanged = true
             } else if wait.descriptor == names.descriptor, names.handle() {
                 hasChanged = true
+            } else if let metered, wait.descriptor == metered.descriptor {
+                let before = metered.isMetered
+                metered.handle()
+                if metered.isMetered != before { hasChanged = true }
             }
         }
         return hasChanged
     }
 
     func read(now: UInt64) -> LinkState {
+        // The bus may have been restarted.
+        if metered?.isClosed != false { metered = MeteredSource(address: bus) }
         let tables = KernelTables()
         guard tables.read() == 0 else { return .unknown }
         revision += 1
@@ -68,7 +84,8 @@ final class LinkSource: KernelSource {
         }
         kinds = known
         links.sort { $0.name < $1.name }
-        return LinkState(links: links, hasNameServer: names.hasServer, revision: revision)
+        return LinkState(
+            links: links, hasNameServer: names.hasServer, isMetered: metered?.isMetered, revision: revision)
     }
 }
 
