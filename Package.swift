@@ -80,6 +80,9 @@ let package = Package(
         .executableTarget(
             name: "Download", dependencies: ["Curlew", "CurlewTerminal", "CurlewTesting"], path: "Examples/Download",
             swiftSettings: strict),
+        .executableTarget(
+            name: "Watch", dependencies: ["Curlew", "CurlewTerminal", "CurlewTesting"], path: "Examples/Watch",
+            exclude: ["demo.sh"], swiftSettings: strict),
         .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
 
         // The child process of tests that measure the descriptors, threads and memory of a process.
@@ -115,7 +118,7 @@ let package = Package(
             dependencies: [
                 "Curlew", "CurlewAuth", "CurlewEngine", "CurlewShims", "CurlewSupport", "CurlewTerminal",
                 "CurlewTesting",
-                "curlew-jar", "curlew-soak", "Download",
+                "curlew-jar", "curlew-soak", "Download", "Watch",
             ],
             exclude: ["Trust/trust-scenarios.json"], swiftSettings: strict),
         .testTarget(

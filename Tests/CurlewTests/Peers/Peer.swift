@@ -14,6 +14,8 @@ enum Peer: String, Sendable {
     case squid, tinyproxy, microsocks, danted, mitmdump
     /// The message bus, with Python's binding of GLib for the programs that use it.
     case dbus = "dbus-daemon"
+    /// The program of iproute2, with which tests change the links, addresses and routes of a network namespace.
+    case ip
     /// Python libraries, installed as Debian packages.
     case werkzeug, botocore, dnspython
     /// Python libraries that Debian lacks, installed from PyPI.

@@ -91,11 +91,16 @@ struct PathMonitorTests {
             answers: [.failed(errno: EPERM), .noRoute], status: .unsatisfied, obstacle: .noRoute,
             reachability: .notReachable),
         Row(answers: [route("eth0"), .noRoute], status: .satisfied, outward: "eth0", reachability: .viaWiFi),
-        Row(answers: [.noRoute, route("wwan0", global6)], status: .satisfied, outward: "wwan0", reachability: .viaWWAN),
-        Row(answers: [route("eth0"), route("wwan0", global6)], status: .satisfied, outward: "eth0", reachability: .viaWiFi),
+        Row(
+            answers: [.noRoute, route("wwan0", global6)], status: .satisfied, outward: "wwan0", reachability: .viaWWAN),
+        Row(
+            answers: [route("eth0"), route("wwan0", global6)], status: .satisfied, outward: "eth0",
+            reachability: .viaWiFi),
         Row(
             answers: [route("eth1"), .noRoute], status: .unsatisfied, obstacle: .linkDown, reachability: .notReachable),
-        Row(answers: [route("eth1"), route("wwan0", global6)], status: .satisfied, outward: "wwan0", reachability: .viaWWAN),
+        Row(
+            answers: [route("eth1"), route("wwan0", global6)], status: .satisfied, outward: "wwan0",
+            reachability: .viaWWAN),
         Row(
             answers: [route("eth0", []), .noRoute], status: .unsatisfied, obstacle: .noAddress,
             reachability: .notReachable),
