@@ -8,6 +8,8 @@ internal import CurlewSupport
 final class EventDistributor: EngineObserver {
     private struct State {
         var buffers: [ObjectIdentifier: WeakBuffer] = [:]
+        /// The activity trackers that follow the transfer.
+        var trackers: [ActivityTracker] = []
         /// The last events, kept for observers that subscribe after the end.
         var metrics: TransferEvent?
         var end: TransferEvent?
@@ -53,6 +55,29 @@ final class EventDistributor: EngineObserver {
             if let metrics = state.metrics { buffer.append(state.inOrder(metrics)) }
             buffer.append(state.inOrder(end), isLast: true)
         }
+    }
+
+    /// Adds an activity tracker, unless the transfer has finished or the tracker follows it already.
+    func add(_ tracker: ActivityTracker, of run: TransferRun) {
+        updateActivity(of: run) { trackers in
+            if !trackers.contains(where: { $0 === tracker }) { trackers.append(tracker) }
+        }
+    }
+
+    /// Reports to the activity trackers whether the transfer is active, after a change of its run.
+    func updateActivity(of run: TransferRun, _ change: (inout [ActivityTracker]) -> Void = { _ in }) {
+        let changed = state.withLock { state -> [ActivityTracker] in
+            change(&state.trackers)
+            if state.trackers.isEmpty { return [] }
+            // Read the state of the run under the lock, so that the last of several concurrent calls reports the
+            // current state.
+            let activity = run.activity
+            defer { if activity == .finished { state.trackers = [] } }
+            return state.trackers.filter {
+                $0.set(run.id, of: ActivityTracker.followed, isActive: activity == .active)
+            }
+        }
+        for tracker in changed { tracker.flush() }
     }
 
     func didObserve(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
@@ -142,6 +167,25 @@ extension TransferRun {
     /// Adds an observer, and returns the buffer with its events from now on.
     func observe() -> EventBuffer<TransferEvent> {
         let buffer = EventBuffer<TransferEvent> { [self] in event(.dropped($0)) }
+        withDistributor { $0.add(buffer, current: currentState) }
+        return buffer
+    }
+
+    /// Makes an activity tracker count the transfer until it has finished.
+    func follow(_ tracker: ActivityTracker) { withDistributor { $0.add(tracker, of: self) } }
+
+    /// The state of a run for activity trackers.
+    enum Activity { case idle, active, finished }
+
+    var activity: Activity {
+        state.withLock { state in
+            let machine = state.machine
+            return machine.isFinished ? .finished : machine.hasStarted && !machine.isPaused ? .active : .idle
+        }
+    }
+
+    /// Gives an observer to the distributor of the transfer, which is made first if necessary.
+    private func withDistributor(_ add: (EventDistributor) -> Void) {
         // Set the distributor and read the attempt in one step, so that each attempt gets it here or at its start.
         let (distributor, isNew, running) = state.withLock { state -> (EventDistributor, Bool, [EngineTransfer]) in
             if let distributor = state.distributor { return (distributor, false, []) }
@@ -149,12 +193,11 @@ extension TransferRun {
             state.distributor = distributor
             return (distributor, true, state.machine.hasStarted ? state.engines : [])
         }
-        distributor.add(buffer, current: currentState)
-        guard isNew else { return buffer }
+        add(distributor)
+        guard isNew else { return }
         for engine in running { engine.watch(distributor) }
         let now = snapshot
         if now.finish != nil { receiveEnd(now, by: distributor) }
-        return buffer
     }
 
     private func receiveEnd(_ snapshot: Snapshot, by distributor: EventDistributor) {
@@ -209,6 +252,6 @@ extension TransferRun {
         distributor?.receive(event)
         // An interceptor may continue after the end of the transfer; drop its events, because the end is the last
         // event.
-        relay?.send(event) { self.isFinished }
+        relay?.send(event, isPaused: { self.isPaused }, isLate: { self.isFinished })
     }
 }

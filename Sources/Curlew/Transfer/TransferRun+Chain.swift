@@ -213,7 +213,10 @@ extension TransferRun {
     /// Records what an interceptor does next, and notifies observers.
     func announce(_ step: Interception.Step) {
         switch step {
-        case .waits(let wait, let error): emit(.waiting(wait, after: error))
+        case .waits(let wait, let error):
+            state.withLock { $0.isRetrying = true }
+            session.relay.keep(retrying: self)
+            emit(.waiting(wait, after: error))
         case .restarts(let request):
             state.withLock { if !$0.withheld.isEmpty { $0.withheld = request.withheld } }
         case .redirects(let request, let status):

@@ -65,6 +65,8 @@ final class TransferRun: Sendable {
         var withheld: [HeaderName] = []
         /// Whether no holder is left to read a response.
         var isDropped = false
+        /// Whether the transfer has waited for a retry.
+        var isRetrying = false
         /// Whether the observers of the session know the end already.
         var isEndReported = false
     }
@@ -205,13 +207,14 @@ final class TransferRun: Sendable {
         if effects.runsChain { runChain() }
         if effects.cancelsChain { state.withLock { $0.chainTask }?.cancel() }
         if effects.finishes { reportFinish() }
+        consequences.distributor?.updateActivity(of: self)
         effects.resumed.forEach(resume)
         effects.withdrawn?.resume(false)
         consequences.signal?.send()
     }
 
     private func reportFinish() {
-        let (hold, attemptHold, isEndReported, isUnused, isDropped, bypassed) = state.withLock { state in
+        let (hold, attemptHold, isEndReported, isUnused, isDropped, isRetrying, bypassed) = state.withLock { state in
             defer {
                 state.hold = nil
                 state.chainTask = nil
@@ -225,11 +228,12 @@ final class TransferRun: Sendable {
             }
             return (
                 state.hold, state.machine.latest?.takeHold(), state.isEndReported, state.machine.isUnused,
-                state.isDropped, bypassed
+                state.isDropped, state.isRetrying, bypassed
             )
         }
         if let (request, head, isComplete) = bypassed { chain.didBypass(request, head, isComplete: isComplete) }
         if !isEndReported { emitEnd(toSession: !isUnused) }
+        if isRetrying { session.relay.forget(retrying: self) }
         if isDropped { forgetBody() }
         withExtendedLifetime((hold, attemptHold)) {}
     }
@@ -272,11 +276,13 @@ final class TransferRun: Sendable {
 
     func pause() {
         on(.pause)
+        session.observedRelay?.pauseChanged(of: self)
         download?.pauseChanged(self)
     }
 
     func resume() {
         on(.resume)
+        session.observedRelay?.pauseChanged(of: self)
         download?.pauseChanged(self)
     }
 
