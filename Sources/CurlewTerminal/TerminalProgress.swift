@@ -86,7 +86,7 @@ public final class TerminalProgress: Sendable {
         on device: TerminalDevice, as form: Form, every interval: Duration = .seconds(5), isTerminal: Bool,
         variable: (String) -> String?
     ) {
-        let isCapable = isTerminal && variable("TERM") ?? "dumb" != "dumb"
+        let isCapable = device.canMoveCursor(isTerminal: isTerminal, variable: variable)
         let style: ProgressLine.Style = isCapable && (variable("NO_COLOR") ?? "").isEmpty ? .coloured : .plain
         self.device = device
         let chosen = form == .automatic ? isCapable ? .bars : .lines : form

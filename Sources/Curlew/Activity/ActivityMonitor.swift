@@ -48,7 +48,7 @@ public final class ActivityMonitor: AsyncSequence, Sendable {
     ///
     /// Transfers that run already are counted; those of a session as soon as its loop has reported them.
     /// - Parameters:
-    ///   - sessions: The sessions whose transfers count; more can be added with ``watch(_:)``. None by default.
+    ///   - sessions: The sessions whose transfers count; more can be added with ``watch(_:)``; empty by default.
     ///   - activationDelay: How long the monitor is busy before it becomes active; 1 s by default. Zero skips the state
     ///     ``State/delayingStart``.
     ///   - completionDelay: How long the monitor stays active after it was last busy; 170 ms by default. Zero skips the
@@ -97,7 +97,7 @@ public final class ActivityMonitor: AsyncSequence, Sendable {
     /// Whether a display shows the activity now.
     public var isActive: Bool { state.isVisible }
 
-    // MARK: What counts
+    // MARK: Sessions, transfers and scopes
 
     /// Counts the transfers of a session until it closes.
     ///

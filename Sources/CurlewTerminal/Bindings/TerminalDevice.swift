@@ -35,6 +35,11 @@ struct TerminalDevice: Sendable {
 
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
+    /// Whether a terminal's cursor can be moved, according to the variable `TERM`.
+    func canMoveCursor(isTerminal: Bool, variable: (String) -> String?) -> Bool {
+        isTerminal && variable("TERM") ?? "dumb" != "dumb"
+    }
+
     /// Returns a variable of the environment.
     static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
