@@ -29,7 +29,7 @@ struct ActivityMachine: Sendable {
         /// Whether the owner cancels the timer that was started last.
         var cancelsTimer = false
         var timer: Timer?
-        /// Whether `isVisible` has changed.
+        /// Whether the state has changed.
         var hasChanged = false
     }
 
@@ -49,12 +49,9 @@ struct ActivityMachine: Sendable {
         self.isEnabled = isEnabled
     }
 
-    /// Whether a display shows the activity.
-    var isVisible: Bool { state.isVisible }
-
     mutating func on(_ input: Input) -> Effects {
         var effects = Effects()
-        let wasVisible = isVisible
+        let before = state
         switch input {
         case .busy(let isBusy):
             self.isBusy = isBusy
@@ -69,7 +66,7 @@ struct ActivityMachine: Sendable {
             isEnabled = false
             move(to: .notActive, &effects)
         }
-        effects.hasChanged = isVisible != wasVisible
+        effects.hasChanged = state != before
         return effects
     }
 

@@ -56,7 +56,8 @@ final class ActivityTracker: Sendable {
 
     private let state: Lock<State>
     private let clock: any Clock<Duration>
-    private let signal = Signal()
+    /// Sent after each change of the state.
+    let signal = Signal()
 
     init(_ machine: ActivityMachine, clock: any Clock<Duration>) {
         state = Lock(State(machine: machine))
@@ -208,7 +209,7 @@ final class ActivityTracker: Sendable {
     func next(after last: Bool?) async -> Bool? {
         while true {
             let seen = signal.count
-            let (isVisible, isEnded) = state.withLock { ($0.machine.isVisible, $0.isEnded) }
+            let (isVisible, isEnded) = state.withLock { ($0.machine.state.isVisible, $0.isEnded) }
             if isEnded || Task.isCancelled { return nil }
             if isVisible != last { return isVisible }
             guard await signal.wait(after: seen) else { return nil }
