@@ -25,6 +25,8 @@ public struct Refreshable: AsyncSequence, Sendable {
     private final class Turns: Sendable {
         private let state = Lock((number: UInt64(0), isRunning: false))
         private let ended = Signal()
+        /// Sent for each call that waits for another one.
+        let waited = Signal()
 
         /// Begins a turn.
         ///
@@ -44,6 +46,7 @@ public struct Refreshable: AsyncSequence, Sendable {
 
         /// Waits until a turn has ended, or until the task is cancelled.
         func waitForEnd(of number: UInt64) async {
+            waited.send()
             while true {
                 let seen = ended.count
                 guard state.withLock({ $0.isRunning && $0.number == number }) else { return }
@@ -54,6 +57,9 @@ public struct Refreshable: AsyncSequence, Sendable {
 
     private let monitor = ActivityMonitor(activationDelay: .zero, completionDelay: .zero)
     private let turns = Turns()
+
+    /// Waits until so many calls have found another refresh; tests use it.
+    func waitUntilCallersWait(_ count: UInt64) async { _ = await turns.waited.wait(after: count - 1) }
 
     /// Creates a value that does not refresh.
     public init() {}
