@@ -167,7 +167,8 @@ package final class KernelMonitor<State: Sendable & Equatable>: Sendable {
                 next = now + spacing
                 mustRead = false
             }
-            let ready = wait(source.waits, wake, until: mustRead ? min(next, source.deadline) : source.deadline)
+            // A deadline that passes before the next read is handled by that read.
+            let ready = wait(source.waits, wake, until: mustRead ? next : source.deadline)
             watch.withLock { $0.wakeUps += 1 }
             if !ready.isEmpty, source.handle(ready, now: Monotonic.now()) { mustRead = true }
             if isNew(wake) { (mustRead, next) = (true, 0) }
