@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
 internal import CurlewSupport
 internal import FoundationEssentials
 
@@ -61,8 +62,22 @@ extension HTTPCache {
         }
         let released = dictionaries.withLock { $0.end(number, of: entry.id, with: made) }
         withExtendedLifetime(released) {}
+        if made != nil { watchPressure() }
         return made
     }
+
+    /// Releases the dictionaries in memory when it is short; the store still has them.
+    private func watchPressure() {
+        guard let pressure = options.memoryPressure else { return }
+        _ = observation.value {
+            pressure.observe { [weak self] level in
+                if level > .normal, self?.releaseDictionaries() ?? 0 > 0 { HeapTrimmer.shared.request() }
+            }
+        }
+    }
+
+    /// Releases the dictionaries in memory; returns their number.
+    private func releaseDictionaries() -> Int { dictionaries.withLock { $0.removeLoaded() }.count }
 
     private func wholeBody(of entry: Entry) async throws -> Data? {
         switch try await store.body(of: entry, 0..<entry.size) {
@@ -157,6 +172,12 @@ struct LoadedDictionaries {
             released.append(first)
         }
         return released
+    }
+
+    /// Forgets all loaded dictionaries; returns them, to be released without a lock.
+    mutating func removeLoaded() -> [CompressionDictionary] {
+        defer { loaded = [] }
+        return loaded.map(\.dictionary)
     }
 
     /// Forgets dictionaries whose entries are removed; returns them, to be released without a lock.

@@ -43,6 +43,11 @@ public final class HTTPCache: Sendable {
         public var usesDictionaries = false
         /// The maximum size of a stored body; nil, the default, for the limit of the store.
         public var maximumBodySize: ByteCount?
+        /// Reports when memory is short, so that dictionaries in memory are released; nil to ignore it.
+        ///
+        /// The pressure of the machine and of the control group unless set. The stores of ``HTTPCache/init(_:)`` and
+        /// ``HTTPCache/memory(limit:_:)`` watch the same; a store that you pass has its own.
+        public var memoryPressure: MemoryPressure? = .shared
         /// Called for each response to GET, and for each stored response that a server has confirmed; nil unless set.
         ///
         /// A 206 that completes a stored start is not passed to the closure.
@@ -77,6 +82,8 @@ public final class HTTPCache: Sendable {
     private let now: @Sendable () -> Date
     /// The dictionaries in memory.
     let dictionaries = Lock(LoadedDictionaries())
+    /// Releases dictionaries when memory is short; unset until the first one is loaded.
+    let observation = Once<MemoryPressure.Observation>()
     private let state = Lock(State())
 
     private struct State {
@@ -91,22 +98,26 @@ public final class HTTPCache: Sendable {
         var refreshing: Set<String> = []
     }
 
-    /// Creates a cache.
+    /// Creates a cache with 20 MiB of memory, which keeps less while memory is short.
+    ///
+    /// - Parameter configure: Changes the default options; called once, before the initializer returns.
+    public convenience init(_ configure: (inout Options) -> Void = { _ in }) {
+        self.init(Self.options(configure))
+    }
+
+    /// Creates a cache with a store.
     ///
     /// - Parameters:
-    ///   - store: Keeps the responses; 20 MiB of memory unless given.
+    ///   - store: Keeps the responses.
     ///   - configure: Changes the default options; called once, before the initializer returns.
-    public convenience init(
-        store: any CacheStore = MemoryStore(), _ configure: (inout Options) -> Void = { _ in }
-    ) {
-        var options = Options()
-        configure(&options)
-        self.init(options, in: store)
+    public convenience init(store: any CacheStore, _ configure: (inout Options) -> Void = { _ in }) {
+        self.init(Self.options(configure), in: store)
     }
 
     /// Creates a cache in memory, which removes the least recently used responses when it is full.
     ///
-    /// A body takes at most an eighth of the limit.
+    /// A body takes at most an eighth of the limit. While memory is short, the cache keeps less: half of the limit at
+    /// `.warning`, nothing at `.critical` (``Options/memoryPressure``).
     ///
     /// ```swift
     /// let session = Session(cache: .memory(limit: .mebibytes(50)))
@@ -118,12 +129,22 @@ public final class HTTPCache: Sendable {
     public static func memory(
         limit: ByteCount = .mebibytes(20), _ configure: (inout Options) -> Void = { _ in }
     ) -> HTTPCache {
-        HTTPCache(store: MemoryStore(limit: limit), configure)
+        HTTPCache(options(configure), limit: limit)
+    }
+
+    private static func options(_ configure: (inout Options) -> Void) -> Options {
+        var options = Options()
+        configure(&options)
+        return options
+    }
+
+    /// Creates a cache in memory.
+    convenience init(_ options: Options, limit: ByteCount = .mebibytes(20)) {
+        self.init(options, in: MemoryStore(limit: limit, pressure: options.memoryPressure))
     }
 
     init(
-        _ options: Options, in store: any CacheStore = MemoryStore(),
-        now: @escaping @Sendable () -> Date = { Date() }
+        _ options: Options, in store: any CacheStore, now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.store = store
         self.options = options

@@ -1,28 +1,40 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+internal import CurlewEngine
 internal import CurlewSupport
+internal import FoundationEssentials
 
 extension HTTPCache {
     /// A store in memory, which removes the least recently used responses when it is full.
     ///
-    /// A body takes at most an eighth of the memory.
+    /// A body takes at most an eighth of the memory. While memory is short, the store keeps less: half of its limit at
+    /// `.warning`, nothing at `.critical`.
     public final class MemoryStore: CacheStore {
         private struct State {
             var table = LRUTable()
             var bodies: [Entry.ID: Data] = [:]
             /// The bytes of bodies that are being written.
             var pending: Int64 = 0
+            var level = MemoryPressure.Level.normal
         }
 
         /// The maximum size of all entries and bodies; 20 MiB unless set.
         public let limit: ByteCount
+        private let pressure: MemoryPressure?
         private let state: Lock<State>
+        /// Ends with the store; unset until the first response is stored.
+        private let observation = Once<MemoryPressure.Observation>()
 
         /// Creates an empty store.
-        public init(limit: ByteCount = .mebibytes(20)) {
+        ///
+        /// - Parameters:
+        ///   - limit: The maximum size of all entries and bodies; 20 MiB unless given.
+        ///   - pressure: Reports when memory is short; that of the machine and the control group unless given, nil to
+        ///     ignore it. The store watches it from the first stored response until its own end.
+        public init(limit: ByteCount = .mebibytes(20), pressure: MemoryPressure? = .shared) {
             self.limit = limit
+            self.pressure = pressure
             state = Lock(State())
         }
 
@@ -80,14 +92,39 @@ extension HTTPCache {
         /// Stores an entry with its body, and removes the least recently used ones above the limit.
         fileprivate func add(_ entry: Entry, _ body: Data, replacing replaced: [Entry.ID]) {
             let removed = state.withLock { state -> [Data?] in
-                var removed = replaced.filter { state.table.remove($0) }
+                let removed = replaced.filter { state.table.remove($0) }
                 state.table.add(entry)
                 state.bodies[entry.id] = body
-                removed += state.table.evict(above: limit.bytes)
-                return removed.map { state.bodies.removeValue(forKey: $0) }
+                return removed.map { state.bodies.removeValue(forKey: $0) } + evict(&state)
             }
             // Large bodies are released without the lock.
             withExtendedLifetime(removed) {}
+            guard let pressure else { return }
+            _ = observation.value { pressure.observe { [weak self] in self?.adapt(to: $0) } }
+        }
+
+        /// Removes the least recently used entries above the size that the memory pressure permits.
+        private func evict(_ state: inout State) -> [Data?] {
+            let size =
+                switch state.level {
+                case .normal: limit.bytes
+                case .warning: limit.bytes / 2
+                case .critical: Int64(0)
+                }
+            return state.table.evict(above: size).map { state.bodies.removeValue(forKey: $0) }
+        }
+
+        /// Releases memory when it is short.
+        private func adapt(to level: MemoryPressure.Level) {
+            if release(at: level) > 0 { HeapTrimmer.shared.request() }
+        }
+
+        /// Removes entries for a level; returns their number when their bodies are released.
+        private func release(at level: MemoryPressure.Level) -> Int {
+            state.withLock { state in
+                state.level = level
+                return evict(&state)
+            }.count
         }
     }
 

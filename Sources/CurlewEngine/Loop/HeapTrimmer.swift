@@ -9,9 +9,9 @@ internal import CurlewSupport
 ///
 /// After many large bodies, glibc keeps a hundred megabytes for later use. Trimming walks through the memory of the
 /// whole process. It therefore runs on its own thread, at most once between two periods of work, and only if the
-/// process has grown since the last time.
-final class HeapTrimmer: Sendable {
-    static let shared = HeapTrimmer(resident: residentBytes, trim: { curlew_trim_heap() })
+/// process has grown since the last time. Caches that release memory because it is short request a trim at once.
+package final class HeapTrimmer: Sendable {
+    package static let shared = HeapTrimmer(resident: residentBytes, trim: { curlew_trim_heap() })
 
     /// The growth of the process, in bytes, from which trimming is worth its cost.
     static let growth = 16 << 20
@@ -24,6 +24,9 @@ final class HeapTrimmer: Sendable {
         var hasThread = false
         /// The smallest size of the process since the last trim, in bytes.
         var least = 0
+        /// The number of requests for a trim at once, and whether a thread handles them.
+        var requests: UInt64 = 0
+        var hasRequestThread = false
         var generation = curlew_fork_generation()
     }
 
@@ -63,6 +66,34 @@ final class HeapTrimmer: Sendable {
             return true
         }
         if mustStart, startThread("curlew-trim", { self.wait() }) != 0 { change { $0.hasThread = false } }
+    }
+
+    /// Trims the heap at once on a separate thread, even if the process has not grown.
+    ///
+    /// Requests that arrive during a trim share the next one.
+    package func request() {
+        let mustStart = change { state in
+            state.requests += 1
+            defer { state.hasRequestThread = true }
+            return !state.hasRequestThread
+        }
+        if mustStart, startThread("curlew-trim", { self.handleRequests() }) != 0 {
+            change { $0.hasRequestThread = false }
+        }
+    }
+
+    private func handleRequests() {
+        while true {
+            let seen = change { $0.requests }
+            trim()
+            let rest = resident()
+            let isOver = change { state in
+                state.least = rest
+                if state.requests == seen { state.hasRequestThread = false }
+                return state.requests == seen
+            }
+            if isOver { return }
+        }
     }
 
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
