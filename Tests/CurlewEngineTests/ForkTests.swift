@@ -188,6 +188,24 @@ struct ForkTests {
         #expect(await disk.value { true } == true)
     }
 
+    @Test func childWatchesMemoryWithItsOwnThread() async throws {
+        let scene = try MemoryScene()
+        let monitor = MemoryMonitor(scene.places)
+        let first = Latch<Bool>()
+        let number = monitor.observe { _ in first.set(true) }
+        _ = await first.value
+        let status = fork {
+            let done = DispatchSemaphore(value: 0)
+            let number = monitor.observe { if $0.support.watched.count == 3 { done.signal() } }
+            done.wait()
+            monitor.end(number)
+            return 0
+        }
+        #expect(status == 0)
+        #expect(monitor.isWatching)
+        monitor.end(number)
+    }
+
     @Test func loopReleasedInAChildKeepsTheParentsLoopRunning() async throws {
         let share = Lock<LoopShare?>(LoopShare(EventLoop(configuration: EngineConfiguration())))
         let isRunning = Latch<Bool>()

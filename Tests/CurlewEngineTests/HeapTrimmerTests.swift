@@ -85,6 +85,27 @@ struct HeapTrimmerTests {
         }
         #expect(trims.withLock { $0 } == [1, 6])
     }
+
+    /// Caches request a trim when memory is short.
+    @Test func requestedTrimNeedsNoGrowth() async {
+        let trims = Lock(0)
+        let trimmed = Signals()
+        let trimmer = HeapTrimmer(patience: 1_000_000, resident: { 0 }) {
+            let number = trims.withLock { count in
+                count += 1
+                return count
+            }
+            trimmed.send(number)
+        }
+        trimmer.request()
+        await trimmed.wait(for: 1)
+        // A request after the start of a trim is not lost.
+        trimmer.request()
+        await trimmed.wait(for: 2)
+        for _ in 0..<1000 { trimmer.request() }
+        await trimmed.wait(for: 3)
+        #expect(trims.withLock { $0 } <= 1002)
+    }
 }
 
 /// A stream of increasing numbers that a test waits for.

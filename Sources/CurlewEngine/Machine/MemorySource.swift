@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewShims
 internal import CurlewSupport
 internal import Glibc
 
@@ -134,7 +135,7 @@ final class MemorySource: KernelSource {
             lose(MemorySupport.Interface(kind: .events, path: "\(events.directory)/memory.events"), "it was removed")
             return true
         }
-        let level = counters.level(since: events.counters, elapsed: now - events.readAt)
+        let level = counters.level(since: events.counters, elapsed: now - min(now, events.readAt))
         let isChanged = counters.hasEvents(since: events.counters)
         events.pausedUntil = isChanged || events.pausedUntil == nil ? now &+ Self.pause : nil
         events.counters.advance(to: counters)
