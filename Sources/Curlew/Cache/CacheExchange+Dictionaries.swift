@@ -129,6 +129,9 @@ struct LoadedDictionaries {
     /// The least recently used dictionary first.
     private var loaded: [Loaded] = []
     private var loading: [HTTPCache.Entry.ID: (number: UInt64, task: Task<CompressionDictionary?, Never>)] = [:]
+    /// The number of dictionaries in memory.
+    var count: Int { loaded.count }
+
     /// The number of loads so far.
     private var loads: UInt64 = 0
 

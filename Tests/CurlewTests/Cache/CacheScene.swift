@@ -16,7 +16,7 @@ struct CacheScene {
     let session: Session
 
     init(
-        store: any CacheStore = HTTPCache.MemoryStore(), tls: TestIdentity? = nil,
+        store: any CacheStore = HTTPCache.MemoryStore(pressure: nil), tls: TestIdentity? = nil,
         _ configuration: Session.Configuration = Session.Configuration(), trust: any TrustEvaluator = SystemTrust(),
         cookies: CookieJar? = CookieJar(), interceptors: [any Interceptor] = [],
         _ configure: (inout HTTPCache.Options) -> Void = { _ in },
