@@ -190,6 +190,7 @@ struct ForkTests {
 
     @Test func childWatchesMemoryWithItsOwnThread() async throws {
         let scene = try MemoryScene()
+        defer { withExtendedLifetime(scene) {} }
         let monitor = MemoryMonitor(scene.places)
         let first = Latch<Bool>()
         let number = monitor.observe { _ in first.set(true) }

@@ -58,7 +58,9 @@ struct CachePressureTests {
     }
 
     @Test func cacheWithoutResponsesStartsNoThread() async throws {
-        let monitor = try PressureFiles().monitor
+        let files = try PressureFiles()
+        defer { withExtendedLifetime(files) {} }
+        let monitor = files.monitor
         let cache = HTTPCache { $0.memoryPressure = MemoryPressure(monitor) }
         let server = try MockServer { _ in MockResponse.text("x").field("Cache-Control", "max-age=60") }
         let session = Session(cache: cache)

@@ -47,8 +47,9 @@ struct MemoryPressureTests {
     }
 
     @Test func monitorIsWatchedOnlyByReaders() async throws {
-        let monitor = try PressureFiles().monitor
-        let pressure = MemoryPressure(monitor)
+        let files = try PressureFiles()
+        defer { withExtendedLifetime(files) {} }
+        let (monitor, pressure) = (files.monitor, MemoryPressure(files.monitor))
         #expect(!monitor.isWatching)
         do {
             var levels = pressure.makeAsyncIterator()
@@ -190,10 +191,12 @@ final class PressureSource: Sendable {
         for reader in readers { reader.newest.send(level) }
     }
 
-    /// Changes the level, and waits until all readers have handled it.
+    /// Changes the level, and waits until all readers, at least one, have handled it.
     func handle(_ level: MemoryPressure.Level) async {
         set(level)
-        await wait { $0.readers.values.allSatisfy { $0.received == level && $0.isWaiting } }
+        await wait { state in
+            !state.readers.isEmpty && state.readers.values.allSatisfy { $0.received == level && $0.isWaiting }
+        }
     }
 
     func waitForReaders(_ count: Int) async { await wait { $0.readers.count == count } }
