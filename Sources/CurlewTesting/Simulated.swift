@@ -52,3 +52,8 @@ extension Simulated where Value == PathMonitor.Path {
     /// A monitor that shows this path, for `Session(path:)` and for code that takes a monitor.
     public var monitor: PathMonitor { PathMonitor { [self] in values } }
 }
+
+extension Simulated where Value == MemoryPressure.Level {
+    /// Memory pressure with this level, for `HTTPCache.MemoryStore` and other code that takes it.
+    public var pressure: MemoryPressure { MemoryPressure { [self] in values } }
+}

@@ -34,4 +34,12 @@ struct SimulatedTests {
         network.value = PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("wwan0", kind: .cellular))
         #expect(await paths.next()?.reachability == .viaWWAN)
     }
+
+    @Test func pressureHasTheSimulatedLevel() async {
+        let memory = Simulated(MemoryPressure.Level.normal)
+        var levels = memory.pressure.makeAsyncIterator()
+        #expect(await levels.next() == .normal)
+        memory.value = .critical
+        #expect(await levels.next() == .critical)
+    }
 }
