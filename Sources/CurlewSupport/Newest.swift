@@ -47,8 +47,8 @@ package final class Newest<Value: Sendable & Equatable>: Sendable {
 extension AsyncStream where Element: Sendable & Equatable {
     /// Returns a stream of the newest values of a subscription.
     ///
-    /// - Parameter subscribe: Starts to send values, and returns a function that ends it; the stream calls this function
-    ///   once, when its reader has ended.
+    /// - Parameter subscribe: Starts to send values, and returns a function that ends it; the stream calls this
+    ///   function once, when its reader has ended.
     package static func newest(_ subscribe: (Newest<Element>) -> @Sendable () -> Void) -> AsyncStream {
         let newest = Newest<Element>()
         let subscription = Subscription(subscribe(newest))

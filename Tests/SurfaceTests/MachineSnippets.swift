@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
+import CurlewTesting
 
 // Snippets of Documentation/Machine.md and of the doc comments, word for word; parameters provide the values that a
 // snippet assumes.
@@ -19,9 +20,45 @@ private func guideToMemorySupport() async {
 }
 
 private func guideToPressureOfCaches() -> (HTTPCache.MemoryStore, HTTPCache) {
-    let (levels, pressure) = AsyncStream<MemoryPressure.Level>.makeStream()
-    let store = HTTPCache.MemoryStore(limit: .mebibytes(50), pressure: MemoryPressure { levels })
+    let memory = Simulated(MemoryPressure.Level.normal)  // of CurlewTesting
+    let store = HTTPCache.MemoryStore(limit: .mebibytes(50), pressure: memory.pressure)
     let cache = HTTPCache.memory(limit: .mebibytes(50)) { $0.memoryPressure = nil }
-    pressure.yield(.critical)
+    memory.value = .critical
     return (store, cache)
+}
+
+// Reachability/PathMonitor.swift
+func snippetOfPaths() async {
+    for await path in PathMonitor.shared where path.isSatisfied { break }
+
+    for await path in PathMonitor(host: "api.example.com") {
+        print(path.reachability, path.outward?.name ?? "", path.isMetered ?? false)
+    }
+}
+
+// Reachability/PathMonitor+Probe.swift
+func snippetOfProbes() async {
+    let online = PathMonitor.shared.probing(.request("https://connectivity.example.com/generate_204"))
+    for await path in online { print(path) }
+}
+
+private func guideToPaths() async throws {
+    for await path in PathMonitor.shared {
+        print(path)  // connected by wlan0 (wifi, metered)
+        print(path.reachability)  // Reachable via WiFi
+        print(path.supportsIPv6, path.hasDNS)
+    }
+    _ = try PathMonitor(address: "10.1.2.3")
+    _ = PathMonitor(host: "db.internal")
+    _ = PathMonitor.shared.probing(.connection(to: "db.internal", port: 5432))
+    _ = PathMonitor.shared.probing(PathMonitor.Probe { _ in true })
+    _ = RetryPolicy(limit: 5, waitsForConnectivity: true)
+}
+
+// CurlewTesting/Simulated.swift
+func snippetOfSimulatedPaths() {
+    let network = Simulated(PathMonitor.Path(.unsatisfied, obstacle: .linkDown))
+    let session = Session(path: network.monitor)
+    network.value = PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("eth0"))
+    _ = session
 }

@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Machine: facts about the machine that the kernel reports. Each monitor has one thread for the process, which runs only
-// while there are observers, and sleeps until the kernel reports a change.
+// Machine: facts about the machine that the kernel reports. Each monitor has one thread for the process, which runs
+// only while there are observers, and sleeps until the kernel reports a change.
 
 internal import CurlewShims
 internal import Glibc
@@ -10,8 +10,8 @@ internal import CurlewSupport
 
 /// The descriptors that report changes of a part of the machine, and the state that they are about.
 ///
-/// One thread at a time uses a source. A source leaves out a descriptor that has failed, since it would be ready for ever,
-/// and moves its deadline when it has passed.
+/// One thread at a time uses a source. A source leaves out a descriptor that has failed, since it would be ready for
+/// ever, and moves its deadline when it has passed.
 package protocol KernelSource<State>: AnyObject {
     associatedtype State: Sendable & Equatable
 

@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewShims
 internal import Glibc
 
 /// The socket of a ``MeteredConversation``, for a thread that already polls other descriptors.
