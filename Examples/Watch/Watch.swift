@@ -62,7 +62,7 @@ struct Watch {
 
     /// Prints a line at once, also into a pipe.
     static func say(_ text: String) {
-        print(text)
-        fflush(nil)
+        let line = Array("\(text)\n".utf8)
+        write(STDOUT_FILENO, line, line.count)
     }
 }

@@ -42,6 +42,16 @@ func snippetOfProbes() async {
     for await path in online { print(path) }
 }
 
+private func guideToProbes() async {
+    let online = PathMonitor.shared.probing(.request("https://connectivity.example.com/generate_204"))
+    for await path in online where path.isSatisfied { break }
+}
+
+// README.md
+private func readmeOnPaths() async {
+    for await path in PathMonitor(host: "api.example.com") { print(path.reachability) }
+}
+
 private func guideToPaths() async throws {
     for await path in PathMonitor.shared {
         print(path)  // connected by wlan0 (wifi, metered)
@@ -57,6 +67,14 @@ private func guideToPaths() async throws {
 
 // CurlewTesting/Simulated.swift
 func snippetOfSimulatedPaths() {
+    let network = Simulated(PathMonitor.Path(.unsatisfied, obstacle: .linkDown))
+    let session = Session(path: network.monitor)
+    // …
+    network.value = PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("wlan0", kind: .wifi))
+    _ = session
+}
+
+private func guideToSimulatedPaths() {
     let network = Simulated(PathMonitor.Path(.unsatisfied, obstacle: .linkDown))
     let session = Session(path: network.monitor)
     network.value = PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("eth0"))

@@ -8,9 +8,10 @@ extension ActivityMonitor {
     /// Something to do when a monitor becomes active or stops being active.
     ///
     /// ```swift
-    /// monitor.perform(ActivityMonitor.Action { isActive in
-    ///     await window.showIndicator(isActive)
-    /// })
+    /// monitor.perform(
+    ///     ActivityMonitor.Action { isActive in
+    ///         await window.showIndicator(isActive)
+    ///     })
     /// ```
     ///
     /// Ready actions are ``serviceStatus(active:idle:)`` and, in `CurlewTerminal`, `spinner(to:label:)`. An action can

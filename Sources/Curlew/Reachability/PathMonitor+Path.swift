@@ -67,7 +67,7 @@ extension PathMonitor {
             case satisfied
         }
 
-        /// The reason why a path is unsatisfied.
+        /// The reason why a path is unsatisfied or unknown.
         public enum Obstacle: String, Sendable, Hashable, CaseIterable {
             /// The kernel has no route.
             case noRoute
@@ -79,6 +79,8 @@ extension PathMonitor {
             case nameNotResolved
             /// The probe failed.
             case probeFailed
+            /// The system does not permit to ask the kernel, so that the status stays unknown.
+            case notPermitted
         }
 
         /// The four states of AFNetworking's `AFNetworkReachabilityStatus`, with its numbers and texts.
@@ -105,7 +107,7 @@ extension PathMonitor {
 
         /// Whether there is a way.
         public var status: Status
-        /// The reason why the path is unsatisfied; nil for other states.
+        /// The reason why the path is unsatisfied, or why it stays unknown; nil for other states.
         public var obstacle: Obstacle?
         /// All interfaces of the machine, sorted by name.
         public var interfaces: [Interface]
@@ -131,7 +133,7 @@ extension PathMonitor {
         ///   - status: Whether there is a way.
         ///   - outward: The interface of the way; nil unless given.
         ///   - interfaces: All interfaces; `outward` alone unless given.
-        ///   - obstacle: The reason why the path is unsatisfied; nil unless given.
+        ///   - obstacle: The reason why the path is unsatisfied or unknown; nil unless given.
         ///   - supportsIPv4: Whether there is a way by IPv4; by default whether `outward` has such an address.
         ///   - supportsIPv6: Whether there is a way by IPv6; by default whether `outward` has such an address.
         ///   - hasDNS: Whether a name server is known; true unless given.
@@ -171,7 +173,7 @@ extension PathMonitor.Path: CustomStringConvertible {
     /// The way in words, such as "connected by eth0 (ethernet)" and "not connected: no route".
     public var description: String {
         switch status {
-        case .unknown: return "unknown"
+        case .unknown: return "unknown" + (obstacle.map { ": \($0)" } ?? "")
         case .unsatisfied: return "not connected" + (obstacle.map { ": \($0)" } ?? "")
         case .satisfied:
             let facts =
@@ -192,6 +194,7 @@ extension PathMonitor.Path.Obstacle: CustomStringConvertible {
         case .noAddress: "no address"
         case .nameNotResolved: "the name was not resolved"
         case .probeFailed: "the probe failed"
+        case .notPermitted: "the system does not permit to ask the kernel"
         }
     }
 }

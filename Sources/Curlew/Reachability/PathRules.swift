@@ -68,11 +68,14 @@ extension PathMonitor.Path {
     init(_ state: LinkState, _ scope: Scope, _ answers: [KernelRoute.Answer]) {
         self.init(.unknown, interfaces: state.links.map { Interface($0) }, hasDNS: state.hasNameServer)
         isMetered = state.isMetered
-        guard state.isKnown else { return }
+        guard state.isKnown else {
+            obstacle = .notPermitted
+            return
+        }
         var obstacles: [Obstacle] = []
         for (target, answer) in zip(scope.targets, answers) {
             switch answer {
-            case .failed: continue
+            case .failed: obstacles.append(.notPermitted)
             case .noRoute: obstacles.append(.noRoute)
             case .route(let route):
                 let link = interfaces.first { $0.name == route.link }
@@ -86,9 +89,9 @@ extension PathMonitor.Path {
             }
         }
         guard status != .satisfied, !obstacles.isEmpty else { return }
-        status = .unsatisfied
         // The obstacle of the way that is nearest to its goal.
-        obstacle = [.noAddress, .linkDown, .noRoute].first { obstacles.contains($0) }
+        obstacle = [.noAddress, .linkDown, .noRoute, .notPermitted].first { obstacles.contains($0) }
+        status = obstacle == .notPermitted ? .unknown : .unsatisfied
     }
 
     /// Returns the reason why a route is of no use; nil for a usable route.

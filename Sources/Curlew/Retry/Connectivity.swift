@@ -13,11 +13,13 @@ struct Connectivity: Sendable {
 
     /// Returns when there is a way to the server of a request, or to its proxy, or when the task is cancelled.
     ///
-    /// It returns also when the name is not resolved although the machine has a way to the outside: only another request
-    /// can show whether the name exists by now.
+    /// It also returns when the name is not resolved although the machine has a way to the outside, and when the system
+    /// does not permit to ask the kernel: then only another request can show whether the server is reachable.
     func wait(for request: Request) async {
         guard let monitor = monitor ?? self.monitor(for: request) else { return }
-        for await path in monitor where path.isSatisfied || path.obstacle == .nameNotResolved { return }
+        for await path in monitor {
+            if path.isSatisfied || path.obstacle == .nameNotResolved || path.obstacle == .notPermitted { return }
+        }
     }
 
     /// Returns a monitor for the first connection of a request; nil for a request without a network.

@@ -67,7 +67,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// The wait precedes the back-off and lasts no longer than `deadline` and `timeouts.total` allow. The condition is
     /// that of a ``PathMonitor`` for the request's host, or for the host of its proxy. A request with
     /// `options.unixSocket` does not wait. The wait also ends if the name is not resolved although the machine has a way
-    /// to the outside, since the name may not exist. A session that is created with a path monitor waits for the paths
+    /// to the outside, since the name may not exist, and if the system does not permit to ask the kernel. A session that is created with a path monitor waits for the paths
     /// of that monitor.
     public var waitsForConnectivity: Bool
 

@@ -19,7 +19,8 @@ struct LinkTests {
         func write(_ text: String, to name: String) throws {
             let place = "\(path)/\(name)"
             try FileManager.default.createDirectory(
-                atPath: String(place[..<(place.lastIndex(of: "/") ?? place.endIndex)]), withIntermediateDirectories: true)
+                atPath: String(place[..<(place.lastIndex(of: "/") ?? place.endIndex)]),
+                withIntermediateDirectories: true)
             try Data(text.utf8).write(to: URL(filePath: place))
         }
     }
@@ -69,7 +70,8 @@ struct LinkTests {
 
     private static let resolverFiles: [(file: String?, upstream: String?, hasServer: Bool)] = [
         (nil, nil, false), ("", nil, false), ("# nameserver 10.0.0.1\nsearch example.com\n", nil, false),
-        ("nameserver 10.0.0.1\n", nil, true), ("options edns0\nnameserver\tfd00::1\n", nil, true), ("nameserver", nil, false),
+        ("nameserver 10.0.0.1\n", nil, true), ("options edns0\nnameserver\tfd00::1\n", nil, true),
+        ("nameserver", nil, false),
         ("nameserver 127.0.0.53\n", nil, true), ("nameserver 127.0.0.53\n", "# No DNS servers known.\n", false),
         ("nameserver 127.0.0.53\n", "nameserver 10.0.0.1\n", true),
         ("nameserver 10.0.0.1\n", "# No DNS servers known.\n", true), (" nameserver 10.0.0.1", nil, true),

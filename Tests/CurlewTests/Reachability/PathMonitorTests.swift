@@ -86,7 +86,9 @@ struct PathMonitorTests {
 
     static let rows: [Row] = [
         Row(answers: [.noRoute, .noRoute], status: .unsatisfied, obstacle: .noRoute, reachability: .notReachable),
-        Row(answers: [.failed(errno: EPERM), .failed(errno: EPERM)], status: .unknown, reachability: .unknown),
+        Row(
+            answers: [.failed(errno: EPERM), .failed(errno: EPERM)], status: .unknown, obstacle: .notPermitted,
+            reachability: .unknown),
         Row(
             answers: [.failed(errno: EPERM), .noRoute], status: .unsatisfied, obstacle: .noRoute,
             reachability: .notReachable),
@@ -140,7 +142,7 @@ struct PathMonitorTests {
         #expect(path.hasDNS && path.isMetered == true)
         #expect(path.isSatisfied == (path.supportsIPv4 || path.supportsIPv6))
         let unknown = Path(LinkState.unknown, row.scope, row.answers)
-        #expect(unknown.status == .unknown && unknown.reachability == .unknown)
+        #expect(unknown.status == .unknown && unknown.obstacle == .notPermitted && unknown.reachability == .unknown)
     }
 
     @Test func pathsHaveTheNumbersAndTextsOfAFNetworking() {

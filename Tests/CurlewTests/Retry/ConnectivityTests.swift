@@ -119,9 +119,12 @@ struct ConnectivityTests {
         await Connectivity(monitor: nil, resolver: resolver, routes: routes).wait(for: "http://www.example.com/")
     }
 
-    /// The wait ends when a name is not resolved although the machine is connected: only another attempt can tell.
+    /// The wait ends when a name is not resolved although the machine is connected, or when the kernel does not answer:
+    /// only another attempt can tell.
     @Test func connectivityWaitEndsWhenANameIsNotResolved() async {
         let network = Simulated(PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("eth0")))
+        await Connectivity(monitor: network.monitor, resolver: .system, routes: nil).wait(for: "http://a.example/")
+        network.value = PathMonitor.Path(.unknown, obstacle: .notPermitted)
         await Connectivity(monitor: network.monitor, resolver: .system, routes: nil).wait(for: "http://a.example/")
         network.value = PathMonitor.Path(.unsatisfied, obstacle: .nameNotResolved)
         await Connectivity(monitor: network.monitor, resolver: .system, routes: nil).wait(for: "http://a.example/")
