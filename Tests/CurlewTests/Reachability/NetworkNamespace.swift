@@ -28,8 +28,8 @@ final class NetworkNamespace {
         let script = """
             PATH=$PATH:/usr/sbin:/sbin
             coproc WATCH { exec "$0" "$@" 2>&1; }
-            exec 3>&"${WATCH[1]}"
-            cat <&"${WATCH[0]}" &
+            exec 3>&"${WATCH[1]}" 4<&"${WATCH[0]}"
+            cat <&4 &
             while IFS= read -r line; do
                 case $line in
                     "> "*) echo "${line#> }" >&3 ;;
