@@ -19,7 +19,17 @@ final class ActivityTracker: Sendable {
         case notify
     }
 
-    private struct WeakRelay { weak var relay: SessionRelay? }
+    private struct WeakRelay {
+        /// Compared under the lock instead of `relay`: a strong reference there could be the last one, and the release
+        /// of a relay calls `close(_:)`. No other object has the identity, since a relay is removed before its end.
+        let identity: ObjectIdentifier
+        weak var relay: SessionRelay?
+
+        init(_ relay: SessionRelay) {
+            identity = ObjectIdentifier(relay)
+            self.relay = relay
+        }
+    }
 
     private struct State {
         var machine: ActivityMachine
@@ -34,6 +44,12 @@ final class ActivityTracker: Sendable {
         mutating func nextNumber() -> UInt64 {
             lastNumber += 1
             return lastNumber
+        }
+
+        /// Returns the number of a session; nil for one that is not watched.
+        func source(of relay: SessionRelay) -> UInt64? {
+            let identity = ObjectIdentifier(relay)
+            return relays.first { $0.value.identity == identity }?.key
         }
 
         mutating func on(_ input: ActivityMachine.Input) {
@@ -147,9 +163,9 @@ final class ActivityTracker: Sendable {
     /// Follows the transfers of a session, unless it does so already.
     func watch(_ relay: SessionRelay) {
         let source = state.withLock { state -> UInt64? in
-            if state.isEnded || state.relays.values.contains(where: { $0.relay === relay }) { return nil }
+            if state.isEnded || state.source(of: relay) != nil { return nil }
             let source = state.nextNumber()
-            state.relays[source] = WeakRelay(relay: relay)
+            state.relays[source] = WeakRelay(relay)
             return source
         }
         guard let source else { return }
@@ -164,7 +180,7 @@ final class ActivityTracker: Sendable {
 
     func unwatch(_ relay: SessionRelay) {
         let source = state.withLock { state -> UInt64? in
-            guard let source = state.relays.first(where: { $0.value.relay === relay })?.key else { return nil }
+            guard let source = state.source(of: relay) else { return nil }
             state.relays[source] = nil
             state.change { $0.removeAll(of: source) }
             return source
