@@ -13,9 +13,15 @@ final class LinkSource: KernelSource {
     private let bus: String
     /// The conversation with NetworkManager; nil without a message bus.
     private var metered: MeteredSource?
-    private var revision: UInt64 = 0
+    /// Differs between the sources of a process and its forks, whose observers may know a state of an earlier source.
+    private var revision = Monotonic.now()
+    /// The time of the next attempt after the kernel's tables could not be read, such as without descriptors.
+    private(set) var deadline = Monotonic.never
     /// The kinds of the known interfaces, which never change.
     private var kinds: [Identity: LinkState.Kind] = [:]
+
+    /// The time in nanoseconds between two attempts to read the kernel's tables.
+    static let pause: UInt64 = 1_000_000_000
 
     private struct Identity: Hashable {
         let index: UInt32
@@ -54,6 +60,7 @@ final class LinkSource: KernelSource {
                 if metered.isMetered != before { hasChanged = true }
             }
         }
+        if hasChanged { revision += 1 }
         return hasChanged
     }
 
@@ -61,8 +68,11 @@ final class LinkSource: KernelSource {
         // The bus may have been restarted.
         if metered?.isClosed != false { metered = MeteredSource(address: bus) }
         let tables = KernelTables()
-        guard tables.read() == 0 else { return .unknown }
-        revision += 1
+        guard tables.read() == 0 else {
+            deadline = now + Self.pause
+            return .unknown
+        }
+        deadline = Monotonic.never
         var known: [Identity: LinkState.Kind] = [:]
         // Scope 253 is that of addresses that are valid on one link only.
         let usable = tables.addresses.filter { $0.scope != 253 }

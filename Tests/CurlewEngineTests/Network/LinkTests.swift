@@ -59,6 +59,19 @@ struct LinkTests {
         #expect(state.isKnown && loopback?.name == "lo" && loopback?.isRunning == true && loopback?.hasIPv4 == true)
     }
 
+    /// Otherwise each new observer would notify all others, which would look up their names again.
+    @Test func readWithoutAReportIsNoChange() throws {
+        let source = try #require(LinkSource(bus: ""))
+        let first = source.read(now: 0)
+        #expect(source.read(now: 1).revision == first.revision && source.deadline == Monotonic.never)
+        #expect(!source.handle([], now: 2))
+        #expect(source.read(now: 3).revision == first.revision)
+        // A report without another change counts, because routes are not a part of the state.
+        let netlink = try #require(source.waits.first)
+        #expect(source.handle([netlink], now: 4))
+        #expect(source.read(now: 5).revision > first.revision)
+    }
+
     @Test func kernelKnowsTheRouteToThisMachine() {
         let route = KernelRoute(link: "lo", isLocal: true, source: [127, 0, 0, 1])
         #expect(KernelRoute.find(to: [127, 0, 0, 1]) == .route(route))
