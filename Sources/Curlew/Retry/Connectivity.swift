@@ -16,7 +16,7 @@ struct Connectivity: Sendable {
     /// It also returns when the name is not resolved although the machine has a way to the outside, and when the system
     /// does not permit to ask the kernel: then only another request can show whether the server is reachable.
     func wait(for request: Request) async {
-        guard let monitor = monitor ?? self.monitor(for: request) else { return }
+        guard request.options.unixSocket == nil, let monitor = monitor ?? self.monitor(for: request) else { return }
         for await path in monitor {
             if path.isSatisfied || path.obstacle == .nameNotResolved || path.obstacle == .notPermitted { return }
         }
@@ -24,7 +24,7 @@ struct Connectivity: Sendable {
 
     /// Returns a monitor for the first connection of a request; nil for a request without a network.
     private func monitor(for request: Request) -> PathMonitor? {
-        guard request.options.unixSocket == nil, let target = try? request.target() else { return nil }
+        guard let target = try? request.target() else { return nil }
         let proxy = (try? routes?.choice(for: request, target))?.proxy
         return PathMonitor(host: proxy?.host ?? target.host, resolver: resolver)
     }

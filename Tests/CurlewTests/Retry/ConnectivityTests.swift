@@ -130,6 +130,22 @@ struct ConnectivityTests {
         await Connectivity(monitor: network.monitor, resolver: .system, routes: nil).wait(for: "http://a.example/")
     }
 
+    @Test func connectivityWaitEndsIfTheKernelCannotBeAsked() async {
+        let kernel = PathSource(.outside, KernelMonitor<LinkState>("curlew-test", unknown: .unknown) { nil })
+        let resolver = EngineResolver.asynchronous { _ in .failure(.unknown("refused")) }
+        for host in ["192.0.2.1", "www.example.com"] {
+            let monitor = PathMonitor(host: host, resolver: resolver, kernel)
+            await Connectivity(monitor: monitor, resolver: resolver, routes: nil).wait(for: "http://a.example/")
+        }
+    }
+
+    @Test func requestForAUnixSocketDoesNotWaitForAPathMonitor() async {
+        let network = Simulated(PathMonitor.Path(.unsatisfied, obstacle: .linkDown))
+        var request: Request = "http://192.0.2.1/"
+        request.options.unixSocket = "/nowhere"
+        await Connectivity(monitor: network.monitor, resolver: .system, routes: nil).wait(for: request)
+    }
+
     @Test func sessionWaitsForItsPathMonitor() async throws {
         let network = Simulated(PathMonitor.Path(.unsatisfied, obstacle: .linkDown))
         let session = Session(path: network.monitor) {
