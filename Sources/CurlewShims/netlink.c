@@ -36,7 +36,11 @@ int curlew_netlink_open(void) {
 void curlew_netlink_drain(int descriptor) {
     char message[8192];
     // ENOBUFS means that the kernel dropped messages: there may be more, and the caller reads the state again anyway.
-    while (recv(descriptor, message, sizeof message, 0) > 0 || errno == ENOBUFS || errno == EINTR) {}
+    // The number of messages is limited, so that a kernel with ever more messages does not keep the caller here.
+    for (int i = 0; i < 4096; i++) {
+        ssize_t length = recv(descriptor, message, sizeof message, 0);
+        if (length == 0 || (length < 0 && errno != ENOBUFS && errno != EINTR)) return;
+    }
 }
 
 static void read_link(struct nlmsghdr *head, void *context, void (*report)(void *, const curlew_link *)) {
@@ -80,13 +84,21 @@ static int dump(int descriptor, unsigned short type, void *context, void (*link)
     _Alignas(struct nlmsghdr) char answer[32 << 10];
     bool is_interrupted = false;
     while (true) {
-        ssize_t length = recv(descriptor, answer, sizeof answer, 0);
+        ssize_t length = recv(descriptor, answer, sizeof answer, MSG_TRUNC);
         if (length < 0 && errno == EINTR) continue;
         if (length <= 0) return length < 0 ? errno : EPROTO;
+        // The end of the table may be among the lost bytes; a further recv(2) would then wait for ever.
+        if ((size_t)length > sizeof answer) return EMSGSIZE;
         for (struct nlmsghdr *head = (struct nlmsghdr *)answer; NLMSG_OK(head, (size_t)length);
              head = NLMSG_NEXT(head, length)) {
             if (head->nlmsg_flags & NLM_F_DUMP_INTR) is_interrupted = true;
-            if (head->nlmsg_type == NLMSG_DONE) return is_interrupted ? EAGAIN : 0;
+            if (head->nlmsg_type == NLMSG_DONE) {
+                // A table that the kernel could not read to its end.
+                int code = 0;
+                if (head->nlmsg_len >= NLMSG_LENGTH(sizeof code)) memcpy(&code, NLMSG_DATA(head), sizeof code);
+                if (code < 0) return -code;
+                return is_interrupted ? EAGAIN : 0;
+            }
             if (head->nlmsg_type == NLMSG_ERROR) return -((struct nlmsgerr *)NLMSG_DATA(head))->error;
             if (head->nlmsg_type == RTM_NEWLINK) read_link(head, context, link);
             if (head->nlmsg_type == RTM_NEWADDR) read_address(head, context, address);
