@@ -111,10 +111,9 @@ int curlew_netlink_read(void *context, void (*link)(void *, const curlew_link *)
     int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (descriptor < 0) return errno;
     int code = dump(descriptor, RTM_GETLINK, context, link, address);
-    // A table that changes while it is read causes another change, after which the caller reads it again.
-    if (code == 0 || code == EAGAIN) code = dump(descriptor, RTM_GETADDR, context, link, address);
+    if (code == 0) code = dump(descriptor, RTM_GETADDR, context, link, address);
     close(descriptor);
-    return code == EAGAIN ? 0 : code;
+    return code;
 }
 
 uint32_t curlew_link_number(const char *name) { return if_nametoindex(name); }
@@ -152,8 +151,13 @@ int curlew_route_find(const uint8_t *bytes, const uint8_t *source, int count, ui
     close(descriptor);
     if (failure) return failure;
     struct nlmsghdr *head = (struct nlmsghdr *)answer;
-    // Without a route the kernel sends an error, and no connection is possible.
-    if (!NLMSG_OK(head, (size_t)length) || head->nlmsg_type != RTM_NEWROUTE) return 0;
+    if (!NLMSG_OK(head, (size_t)length)) return EPROTO;
+    if (head->nlmsg_type == NLMSG_ERROR) {
+        int code = -((struct nlmsgerr *)NLMSG_DATA(head))->error;
+        // Other errors, such as ENETUNREACH and EACCES, mean that the kernel has no route.
+        return code == ENOMEM || code == ENOBUFS || code == EPERM ? code : 0;
+    }
+    if (head->nlmsg_type != RTM_NEWROUTE) return 0;
     struct rtmsg *found = NLMSG_DATA(head);
     if (found->rtm_type != RTN_UNICAST && found->rtm_type != RTN_LOCAL && found->rtm_type != RTN_ANYCAST) return 0;
     route->is_local = found->rtm_type == RTN_LOCAL;

@@ -80,6 +80,9 @@ final class ActivityTracker: Sendable {
         self.clock = clock
     }
 
+    /// Whether the monitor was released.
+    var hasEnded: Bool { state.withLock { $0.isEnded } }
+
     // MARK: Reports, under the lock of the reporter
 
     /// Adds or removes a transfer of a source.

@@ -74,7 +74,8 @@ public struct Refreshable: AsyncSequence, Sendable {
 
     /// Runs a closure, unless a closure of this value runs already; then waits for its end instead.
     ///
-    /// A cancelled task stops waiting, and does not affect the closure of the other call.
+    /// A cancelled task stops waiting, and does not affect the closure of the other call. A closure must not refresh the
+    /// same value, since it would wait for its own end.
     ///
     /// - Parameter body: Refreshes the content, in the caller's isolation.
     /// - Returns: Whether the closure ran.

@@ -79,8 +79,9 @@ extension PathMonitor {
             case nameNotResolved
             /// The probe failed.
             case probeFailed
-            /// The system does not permit to ask the kernel, so that the status stays unknown.
-            case notPermitted
+            /// The kernel does not answer, because the system forbids netlink sockets or has no free descriptors; the
+            /// status is unknown.
+            case noAnswer
         }
 
         /// The four states of AFNetworking's `AFNetworkReachabilityStatus`, with its numbers and texts.
@@ -194,7 +195,7 @@ extension PathMonitor.Path.Obstacle: CustomStringConvertible {
         case .noAddress: "no address"
         case .nameNotResolved: "the name was not resolved"
         case .probeFailed: "the probe failed"
-        case .notPermitted: "the system does not permit to ask the kernel"
+        case .noAnswer: "the kernel does not answer"
         }
     }
 }

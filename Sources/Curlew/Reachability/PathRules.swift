@@ -69,13 +69,13 @@ extension PathMonitor.Path {
         self.init(.unknown, interfaces: state.links.map { Interface($0) }, hasDNS: state.hasNameServer)
         isMetered = state.isMetered
         guard state.isKnown else {
-            obstacle = .notPermitted
+            obstacle = .noAnswer
             return
         }
         var obstacles: [Obstacle] = []
         for (target, answer) in zip(scope.targets, answers) {
             switch answer {
-            case .failed: obstacles.append(.notPermitted)
+            case .failed: obstacles.append(.noAnswer)
             case .noRoute: obstacles.append(.noRoute)
             case .route(let route):
                 let link = interfaces.first { $0.name == route.link }
@@ -89,9 +89,9 @@ extension PathMonitor.Path {
             }
         }
         guard status != .satisfied, !obstacles.isEmpty else { return }
-        // The obstacle of the way that is nearest to its goal.
-        obstacle = [.noAddress, .linkDown, .noRoute, .notPermitted].first { obstacles.contains($0) }
-        status = obstacle == .notPermitted ? .unknown : .unsatisfied
+        // A missing answer, else the obstacle of the way that is nearest to its goal.
+        obstacle = [.noAnswer, .noAddress, .linkDown, .noRoute].first { obstacles.contains($0) }
+        status = obstacle == .noAnswer ? .unknown : .unsatisfied
     }
 
     /// Returns the reason why a route is of no use; nil for a usable route.

@@ -18,7 +18,7 @@ struct Connectivity: Sendable {
     func wait(for request: Request) async {
         guard request.options.unixSocket == nil, let monitor = monitor ?? self.monitor(for: request) else { return }
         for await path in monitor {
-            if path.isSatisfied || path.obstacle == .nameNotResolved || path.obstacle == .notPermitted { return }
+            if path.isSatisfied || path.obstacle == .nameNotResolved || path.obstacle == .noAnswer { return }
         }
     }
 

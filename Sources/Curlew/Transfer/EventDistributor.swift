@@ -59,9 +59,15 @@ final class EventDistributor: EngineObserver {
 
     /// Adds an activity tracker, unless the transfer has finished or the tracker follows it already.
     func add(_ tracker: ActivityTracker, of run: TransferRun) {
+        var ended: [ActivityTracker] = []
         updateActivity(of: run) { trackers in
+            // Those of released monitors; they are released without the lock.
+            let rest = trackers.partition { $0.hasEnded }
+            ended = Array(trackers[rest...])
+            trackers.removeSubrange(rest...)
             if !trackers.contains(where: { $0 === tracker }) { trackers.append(tracker) }
         }
+        withExtendedLifetime(ended) {}
     }
 
     /// Reports to the activity trackers whether the transfer is active, after a change of its run.

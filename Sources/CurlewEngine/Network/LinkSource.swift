@@ -13,10 +13,11 @@ final class LinkSource: KernelSource {
     private let bus: String
     /// The conversation with NetworkManager; nil without a message bus.
     private var metered: MeteredSource?
+    private var reconnection = Reconnection()
     /// Differs between the sources of a process and its forks, whose observers may know a state of an earlier source.
     private var revision = Monotonic.now()
     /// The time of the next attempt after the kernel's tables could not be read, such as without descriptors.
-    private(set) var deadline = Monotonic.never
+    private var nextReading = Monotonic.never
     /// The kinds of the known interfaces, which never change.
     private var kinds: [Identity: LinkState.Kind] = [:]
 
@@ -39,6 +40,20 @@ final class LinkSource: KernelSource {
 
     deinit { close(netlink) }
 
+    var deadline: UInt64 { min(nextReading, reconnection.next) }
+
+    /// Connects to the message bus, unless there is a connection, and again for a while after the bus has closed it.
+    private func connect(now: UInt64) {
+        if let metered {
+            guard metered.isClosed else { return }
+            self.metered = nil
+            return reconnection.begin(at: now)
+        }
+        guard reconnection.isDue(at: now) else { return }
+        metered = MeteredSource(address: bus)
+        if metered != nil { reconnection.end(at: now) }
+    }
+
     var waits: [KernelWait] {
         var waits = [KernelWait(netlink, POLLIN)]
         if names.descriptor >= 0 { waits.append(KernelWait(names.descriptor, POLLIN)) }
@@ -57,7 +72,7 @@ final class LinkSource: KernelSource {
             } else if let metered, wait.descriptor == metered.descriptor {
                 let before = metered.isMetered
                 metered.handle()
-                if metered.isMetered != before { hasChanged = true }
+                if metered.isMetered != before || metered.isClosed { hasChanged = true }
             }
         }
         if hasChanged { revision += 1 }
@@ -65,14 +80,13 @@ final class LinkSource: KernelSource {
     }
 
     func read(now: UInt64) -> LinkState {
-        // The bus may have been restarted.
-        if metered?.isClosed != false { metered = MeteredSource(address: bus) }
+        connect(now: now)
         let tables = KernelTables()
         guard tables.read() == 0 else {
-            deadline = now + Self.pause
+            nextReading = now + Self.pause
             return .unknown
         }
-        deadline = Monotonic.never
+        nextReading = Monotonic.never
         var known: [Identity: LinkState.Kind] = [:]
         // Scope 253 is that of addresses that are valid on one link only.
         let usable = tables.addresses.filter { $0.scope != 253 }
@@ -99,13 +113,61 @@ final class LinkSource: KernelSource {
     }
 }
 
+/// The times at which to connect to a message bus again that has closed the connection, such as for an update.
+struct Reconnection: Sendable {
+    /// The time of the next attempt; `Monotonic.never` when none is planned.
+    private(set) var next = Monotonic.never
+    private var attempts = 0
+    private var connectedAt: UInt64 = 0
+
+    /// The number of attempts, after 1, 2, 4 … 128 s; after these, each reading is an attempt.
+    static let maximumAttempts = 8
+    /// A connection that lasted as long, in nanoseconds, makes the next wait short again.
+    static let stableTime: UInt64 = 300_000_000_000
+
+    /// Plans an attempt after the bus has closed the connection.
+    mutating func begin(at now: UInt64) {
+        if now &- connectedAt >= Self.stableTime { attempts = 0 }
+        plan(at: now)
+    }
+
+    /// Whether to connect now; plans the next attempt in case that this one fails.
+    mutating func isDue(at now: UInt64) -> Bool {
+        if next == Monotonic.never { return attempts == 0 || attempts > Self.maximumAttempts }
+        guard now >= next else { return false }
+        plan(at: now)
+        return true
+    }
+
+    /// Plans no attempt, since a connection was made.
+    mutating func end(at now: UInt64) {
+        next = Monotonic.never
+        connectedAt = now
+    }
+
+    private mutating func plan(at now: UInt64) {
+        attempts += 1
+        next = attempts > Self.maximumAttempts ? Monotonic.never : now + 1_000_000_000 << UInt64(attempts - 1)
+    }
+}
+
 /// The kernel's tables of interfaces and addresses at one instant.
 private final class KernelTables {
     var links: [curlew_link] = []
     var addresses: [curlew_link_address] = []
 
-    /// Reads the tables; returns 0 or errno.
+    /// Reads the tables, up to three times if they change meanwhile; returns 0 or errno.
     func read() -> CInt {
+        for _ in 0..<3 {
+            (links, addresses) = ([], [])
+            let code = readOnce()
+            if code != EAGAIN { return code }
+        }
+        // Another change is reported, after which the caller reads the tables again.
+        return 0
+    }
+
+    private func readOnce() -> CInt {
         curlew_netlink_read(
             Unmanaged.passUnretained(self).toOpaque(),
             { context, link in

@@ -259,7 +259,8 @@ typedef struct {
     uint8_t scope;
 } curlew_link_address;
 
-/// Calls one function for each interface and another one for each address; returns 0 or errno.
+/// Calls one function for each interface and another one for each address; returns 0, EAGAIN when a table changed while
+/// it was read, or errno.
 int curlew_netlink_read(void *context, void (*link)(void *context, const curlew_link *link),
                         void (*address)(void *context, const curlew_link_address *address));
 

@@ -130,4 +130,32 @@ struct LinkTests {
         #expect(NameServerFiles.namesResolver(report(UInt32(IN_Q_OVERFLOW), "")[...]))
         #expect(NameServerFiles.namesResolver(report(8, "passwd", length: 4_000_000_000)[...]))
     }
+
+    // MARK: The message bus
+
+    @Test func closedBusIsConnectedAgainWithGrowingPauses() {
+        let second: UInt64 = 1_000_000_000
+        var now: UInt64 = 1000 * second
+        var plan = Reconnection()
+        #expect(plan.isDue(at: now), "each reading is an attempt before the first connection")
+        #expect(plan.next == Monotonic.never)
+        plan.end(at: now)
+        now += second
+        plan.begin(at: now)
+        var pauses: [UInt64] = []
+        while plan.next != Monotonic.never {
+            pauses.append((plan.next - now) / second)
+            #expect(!plan.isDue(at: plan.next - 1))
+            now = plan.next
+            #expect(plan.isDue(at: now))
+        }
+        #expect(pauses == [1, 2, 4, 8, 16, 32, 64, 128])
+        #expect(plan.isDue(at: now + 1), "afterwards each reading is an attempt again")
+        plan.end(at: now)
+        plan.begin(at: now + second)
+        #expect(plan.next == Monotonic.never, "a bus that closes each connection is not asked again and again")
+        plan.end(at: now)
+        plan.begin(at: now + Reconnection.stableTime)
+        #expect(plan.next == now + Reconnection.stableTime + second)
+    }
 }

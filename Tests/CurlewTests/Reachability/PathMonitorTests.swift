@@ -87,11 +87,12 @@ struct PathMonitorTests {
     static let rows: [Row] = [
         Row(answers: [.noRoute, .noRoute], status: .unsatisfied, obstacle: .noRoute, reachability: .notReachable),
         Row(
-            answers: [.failed(errno: EPERM), .failed(errno: EPERM)], status: .unknown, obstacle: .notPermitted,
+            answers: [.failed(errno: EPERM), .failed(errno: EPERM)], status: .unknown, obstacle: .noAnswer,
             reachability: .unknown),
+        Row(answers: [.failed(errno: ENOMEM), .noRoute], status: .unknown, obstacle: .noAnswer, reachability: .unknown),
         Row(
-            answers: [.failed(errno: EPERM), .noRoute], status: .unsatisfied, obstacle: .noRoute,
-            reachability: .notReachable),
+            answers: [.failed(errno: ENOMEM), route("wwan0", global6)], status: .satisfied, outward: "wwan0",
+            reachability: .viaWWAN),
         Row(answers: [route("eth0"), .noRoute], status: .satisfied, outward: "eth0", reachability: .viaWiFi),
         Row(
             answers: [.noRoute, route("wwan0", global6)], status: .satisfied, outward: "wwan0", reachability: .viaWWAN),
@@ -142,7 +143,7 @@ struct PathMonitorTests {
         #expect(path.hasDNS && path.isMetered == true)
         #expect(path.isSatisfied == (path.supportsIPv4 || path.supportsIPv6))
         let unknown = Path(LinkState.unknown, row.scope, row.answers)
-        #expect(unknown.status == .unknown && unknown.obstacle == .notPermitted && unknown.reachability == .unknown)
+        #expect(unknown.status == .unknown && unknown.obstacle == .noAnswer && unknown.reachability == .unknown)
     }
 
     @Test func pathsHaveTheNumbersAndTextsOfAFNetworking() {

@@ -124,7 +124,7 @@ struct ConnectivityTests {
     @Test func connectivityWaitEndsWhenANameIsNotResolved() async {
         let network = Simulated(PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("eth0")))
         await Connectivity(monitor: network.monitor, resolver: .system, routes: nil).wait(for: "http://a.example/")
-        network.value = PathMonitor.Path(.unknown, obstacle: .notPermitted)
+        network.value = PathMonitor.Path(.unknown, obstacle: .noAnswer)
         await Connectivity(monitor: network.monitor, resolver: .system, routes: nil).wait(for: "http://a.example/")
         network.value = PathMonitor.Path(.unsatisfied, obstacle: .nameNotResolved)
         await Connectivity(monitor: network.monitor, resolver: .system, routes: nil).wait(for: "http://a.example/")
