@@ -28,6 +28,8 @@ public struct PathMonitor: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     private let paths: @Sendable () -> AsyncStream<Path>
+    /// Returns the present path after the first look-up or probe.
+    private let present: @Sendable () async -> Path
 
     /// The way of this machine to the outside, by IPv4 or IPv6.
     ///
@@ -72,16 +74,44 @@ public struct PathMonitor: AsyncSequence, Sendable {
     /// Creates a monitor that shows the paths of another source, such as a test.
     ///
     /// - Parameter paths: Returns a stream for each iterator; each stream begins with the present path.
-    public init(_ paths: @escaping @Sendable () -> AsyncStream<Path>) { self.paths = paths }
+    public init(_ paths: @escaping @Sendable () -> AsyncStream<Path>) {
+        self.paths = paths
+        present = {
+            var iterator = paths().makeAsyncIterator()
+            return await iterator.next() ?? .unknown
+        }
+    }
 
     init(_ source: PathSource) { self.init { source.paths() } }
+
+    /// Creates a monitor whose paths depend on a check.
+    ///
+    /// - Parameters:
+    ///   - makeCheck: Makes the check of each iterator.
+    ///   - bases: Returns a stream of what the check depends on.
+    ///   - base: Returns the present value of that.
+    private init<Check: PathCheck>(
+        _ makeCheck: @escaping @Sendable () -> Check, _ bases: @escaping @Sendable () -> AsyncStream<Check.Base>,
+        _ base: @escaping @Sendable () async -> Check.Base?
+    ) {
+        paths = { CheckedPaths.stream(makeCheck(), bases) }
+        present = {
+            guard let base = await base() else { return .unknown }
+            let check = makeCheck()
+            if check.needsCheck(base) { _ = await check.run(base) }
+            return Task.isCancelled ? .unknown : check.path(base)
+        }
+    }
 
     init(host: String, resolver: EngineResolver, _ source: PathSource = PathSource(.outside)) {
         let name = HostName.key(host.trimmingBrackets) ?? host
         if let target = PathTarget(address: name) {
             self.init(source.to(.addresses([target])))
         } else {
-            self.init { CheckedPaths.stream(HostCheck(name, resolver, source)) { source.states() } }
+            self.init({ HostCheck(name, resolver, source) }, { source.states() }) {
+                var states = source.states().makeAsyncIterator()
+                return await states.next()
+            }
         }
     }
 
@@ -90,12 +120,10 @@ public struct PathMonitor: AsyncSequence, Sendable {
 
     /// The present path.
     ///
-    /// It is ``Path/unknown`` if the task is cancelled, or if a name is being looked up.
+    /// The monitor of a host first looks up the name, and a probing monitor first probes a satisfied path, once. The path
+    /// is ``Path/unknown`` if the task is cancelled.
     public var current: Path {
-        get async {
-            var iterator = makeAsyncIterator()
-            return await iterator.next() ?? .unknown
-        }
+        get async { await present() }
     }
 
     /// Returns a monitor that also probes each satisfied path of this monitor, since a route alone is not a connection.
@@ -107,7 +135,7 @@ public struct PathMonitor: AsyncSequence, Sendable {
     ///
     /// - Parameter probe: The probe.
     public func probing(_ probe: Probe) -> PathMonitor {
-        PathMonitor { [self] in CheckedPaths.stream(ProbeCheck(probe)) { paths() } }
+        PathMonitor({ ProbeCheck(probe) }, paths, present)
     }
 }
 

@@ -261,6 +261,18 @@ struct PathMonitorTests {
         #expect(await paths.next()?.status == .satisfied)
     }
 
+    @Test func currentPathIsThatAfterTheLookUpAndTheProbe() async {
+        let (kernel, names) = (Kernel(), Names(.success(["192.0.2.1"])))
+        kernel.set([192, 0, 2, 1], Self.route("eth0"))
+        let monitor = PathMonitor(host: "www.example.com", resolver: names.resolver, kernel.source())
+        #expect(await monitor.current.isSatisfied)
+        #expect(await monitor.probing(PathMonitor.Probe { $0.isSatisfied }).current.isSatisfied)
+        #expect(await monitor.probing(PathMonitor.Probe { _ in false }).current.obstacle == .probeFailed)
+        #expect(names.asked.count == 3)
+        names.set(.failure(.unknown("no such name")))
+        #expect(await monitor.probing(PathMonitor.Probe { _ in true }).current.obstacle == .noRoute)
+    }
+
     @Test func failedLookUpIsRepeatedAndExplained() async {
         let (kernel, names) = (Kernel(), Names(.failure(.unknown("no such name"))))
         let monitor = PathMonitor(host: "www.example.com", resolver: names.resolver, kernel.source())
