@@ -92,7 +92,8 @@ actor CheckedPaths<Check: PathCheck> {
 final class HostCheck: PathCheck {
     private enum Addresses: Sendable {
         case unknown
-        case failed
+        /// The look-up failed; whether the machine had a way to the outside at its start.
+        case failed(isConnected: Bool)
         case found([PathTarget])
     }
 
@@ -111,29 +112,26 @@ final class HostCheck: PathCheck {
         switch addresses.withLock({ $0 }) {
         case .found(let targets): return source.to(.addresses(targets)).path(state)
         case .unknown:
-            var path = source.to(.addresses([])).path(state)
-            path.status = .unknown
-            return path
-        case .failed:
+            return source.to(.addresses([])).path(state)
+        case .failed(let isConnected):
             // Without a way to the outside, that is the reason of the failure.
-            var path = source.to(.outside).path(state)
+            let path = source.to(.outside).path(state)
             guard path.isSatisfied else { return path }
-            (path.status, path.obstacle, path.outward) = (.unsatisfied, .nameNotResolved, nil)
-            (path.supportsIPv4, path.supportsIPv6) = (false, false)
-            return path
+            // A failure without a connection says nothing about the name; another look-up has begun.
+            var failed = source.to(.addresses([])).path(state)
+            if isConnected { (failed.status, failed.obstacle) = (.unsatisfied, .nameNotResolved) }
+            return failed
         }
     }
 
     func needsCheck(_ state: LinkState) -> Bool { true }
 
     func run(_ state: LinkState) async -> Bool {
+        let isConnected = source.to(.outside).path(state).isSatisfied
         guard let outcome = await resolver.addressesUnlessCancelled(of: name) else { return false }
-        guard case .success(let found) = outcome else {
-            addresses.withLock { $0 = .failed }
-            return false
-        }
-        let targets = found.endpoints.compactMap { PathTarget(address: $0.ip) }
-        addresses.withLock { $0 = targets.isEmpty ? .failed : .found(targets) }
+        var targets: [PathTarget] = []
+        if case .success(let found) = outcome { targets = found.endpoints.compactMap { PathTarget(address: $0.ip) } }
+        addresses.withLock { $0 = targets.isEmpty ? .failed(isConnected: isConnected) : .found(targets) }
         return !targets.isEmpty
     }
 }

@@ -282,11 +282,25 @@ struct PathMonitorTests {
         #expect(path?.obstacle == .noRoute, "the machine has no way to the outside")
         kernel.set([198, 41, 0, 4], Self.route("eth0"))
         path = await paths.next()
+        // The failure without a connection says nothing about the name.
+        if path?.status == .unknown { path = await paths.next() }
         #expect(path?.obstacle == .nameNotResolved && path?.outward == nil && path?.supportsIPv4 == false)
         // Without a change of the network: the second attempt follows after a second.
         kernel.routes.withLock { $0[[192, 0, 2, 1]] = Self.route("eth0") }
         names.set(.success(["192.0.2.1"]))
         #expect(await paths.next()?.isSatisfied == true)
+    }
+
+    @Test func failureWithoutAConnectionIsForgottenWithIt() async {
+        let kernel = Kernel()
+        let check = HostCheck("www.example.com", Names(.failure(.unknown("no such name"))).resolver, kernel.source())
+        let state = LinkState(links: PathMonitorTests.links)
+        #expect(await !check.run(state))
+        #expect(check.path(state).obstacle == .noRoute)
+        kernel.set([198, 41, 0, 4], Self.route("eth0"))
+        #expect(check.path(state).status == .unknown, "the name is being looked up again")
+        #expect(await !check.run(state))
+        #expect(check.path(state).obstacle == .nameNotResolved)
     }
 
     @Test func endOfTheReaderWithdrawsTheLookUp() async {
