@@ -138,18 +138,28 @@ final class HostCheck: PathCheck {
 
 /// The probe of a path.
 final class ProbeCheck: PathCheck {
+    private struct Result {
+        var isSuccess: Bool
+        var link: String?
+    }
+
     private let probe: PathMonitor.Probe
-    private let result = Lock<Bool?>(nil)
+    /// The result of the last probe; nil before the first one, and after the path was unsatisfied.
+    private let result = Lock<Result?>(nil)
 
     init(_ probe: PathMonitor.Probe) { self.probe = probe }
 
     func path(_ path: PathMonitor.Path) -> PathMonitor.Path {
-        guard path.isSatisfied else { return path }
+        guard path.isSatisfied else {
+            // The next network may be another one, such as one with a portal.
+            result.withLock { $0 = nil }
+            return path
+        }
         var path = path
         switch result.withLock({ $0 }) {
-        case nil: path.status = .unknown
-        case false: (path.status, path.obstacle) = (.unsatisfied, .probeFailed)
-        default: break
+        case let result? where result.link == path.outward?.name:
+            if !result.isSuccess { (path.status, path.obstacle) = (.unsatisfied, .probeFailed) }
+        default: path.status = .unknown
         }
         return path
     }
@@ -159,7 +169,9 @@ final class ProbeCheck: PathCheck {
     func run(_ path: PathMonitor.Path) async -> Bool {
         let isSuccess = await probe.check(path)
         // The result of a cancelled probe says nothing.
-        if !Task.isCancelled { result.withLock { $0 = isSuccess } }
+        if !Task.isCancelled {
+            result.withLock { $0 = Result(isSuccess: isSuccess, link: path.outward?.name) }
+        }
         return isSuccess
     }
 }

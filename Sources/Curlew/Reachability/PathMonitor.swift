@@ -131,7 +131,8 @@ public struct PathMonitor: AsyncSequence, Sendable {
     /// The probe runs for each iterator when the path is satisfied, and again after each change of a satisfied path.
     /// After a failed probe, it runs again after 1 s, 2 s and so on up to 60 s, until it succeeds; a succeeding probe is
     /// not repeated. The path is unknown before the end of the first probe, and unsatisfied with
-    /// ``Path/Obstacle/probeFailed`` after a failed one. During later probes the last result stays valid.
+    /// ``Path/Obstacle/probeFailed`` after a failed one. During later probes the last result stays valid, unless the path
+    /// was unsatisfied meanwhile or uses another interface: then it is unknown again.
     ///
     /// - Parameter probe: The probe.
     public func probing(_ probe: Probe) -> PathMonitor {

@@ -340,6 +340,20 @@ struct PathMonitorTests {
         #expect(await paths.next()?.obstacle == .linkDown)
     }
 
+    @Test func resultOfAProbeIsForThatConnection() async {
+        let check = ProbeCheck(PathMonitor.Probe { _ in true })
+        let (eth, wifi) = (Path.Interface("eth0"), Path.Interface("wlan0", kind: .wifi))
+        let path = Path(.satisfied, outward: eth)
+        #expect(check.path(path).status == .unknown)
+        #expect(await check.run(path))
+        #expect(check.path(path).isSatisfied)
+        #expect(check.path(Path(.satisfied, outward: eth, isMetered: true)).isSatisfied)
+        #expect(check.path(Path(.satisfied, outward: wifi)).status == .unknown)
+        #expect(check.path(path).isSatisfied)
+        #expect(check.path(Path(.unsatisfied, obstacle: .linkDown)).obstacle == .linkDown)
+        #expect(check.path(path).status == .unknown)
+    }
+
     @Test func readyProbesAskServers() async throws {
         let server = try MockServer { _ in .text("log in") }
         server.on("GET", "/generate_204", .status(204))
