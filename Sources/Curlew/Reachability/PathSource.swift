@@ -26,8 +26,9 @@ struct PathSource: Sendable {
 
     private static let askKernel: Ask = { target in
         let link = target.link.map { KernelRoute.number(ofLink: $0) }
-        // An interface that does not exist.
-        if link == 0 { return .noRoute }
+        // An interface that does not exist. Without an interface, connect(2) refuses an IPv6 address that is valid on one
+        // link only, although the kernel names a route to it.
+        if link == 0 || link == nil && target.isIPv6 && target.isLinkLocal { return .noRoute }
         return KernelRoute.find(to: target.bytes, on: link ?? 0)
     }
 

@@ -46,7 +46,12 @@ package struct KernelRoute: Sendable, Hashable {
     }
 
     /// Returns the number of an interface; 0 when it does not exist.
-    package static func number(ofLink name: String) -> UInt32 { curlew_link_number(name) }
+    ///
+    /// - Parameter name: Its name, or its number in decimal digits, as in the answers of some resolvers (RFC 4007 §11.2).
+    package static func number(ofLink name: String) -> UInt32 {
+        let number = curlew_link_number(name)
+        return number == 0 ? UInt32(name) ?? 0 : number
+    }
 }
 
 /// Returns the text of a character array of C that ends at its first zero.

@@ -54,6 +54,7 @@ struct PathMonitorTests {
     }
 
     @Test func addressOnAMissingLinkHasNoRoute() async throws {
+        #expect(try await PathMonitor(address: "fe80::1").current.isSatisfied == false, "the interface is missing")
         let path = try await PathMonitor(address: "fe80::1%no-such-link").current
         #expect(path.status == .unsatisfied && path.obstacle == .noRoute)
     }
