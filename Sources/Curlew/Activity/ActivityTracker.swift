@@ -20,8 +20,10 @@ final class ActivityTracker: Sendable {
     }
 
     private struct WeakRelay {
-        /// Compared under the lock instead of `relay`: a strong reference there could be the last one, and the release
-        /// of a relay calls `close(_:)`. No other object has the identity, since a relay is removed before its end.
+        /// The identity of `relay`, for comparisons under the lock.
+        ///
+        /// A strong reference to `relay` could be the last one there, and the release of a relay calls `close(_:)`. No
+        /// other object has the identity, since a relay is removed before its end.
         let identity: ObjectIdentifier
         weak var relay: SessionRelay?
 

@@ -90,7 +90,8 @@ struct PathMonitorTests {
         Row(
             answers: [.failed(errno: EPERM), .failed(errno: EPERM)], status: .unknown, obstacle: .noAnswer,
             reachability: .unknown),
-        Row(answers: [.failed(errno: ENOMEM), .noRoute], status: .unknown, obstacle: .noAnswer, reachability: .unknown),
+        Row(
+            answers: [.failed(errno: ENOMEM), .noRoute], status: .unknown, obstacle: .noAnswer, reachability: .unknown),
         Row(
             answers: [.failed(errno: ENOMEM), route("wwan0", global6)], status: .satisfied, outward: "wwan0",
             reachability: .viaWWAN),
