@@ -33,14 +33,24 @@ int curlew_netlink_open(void) {
     return -1;
 }
 
-void curlew_netlink_drain(int descriptor) {
-    char message[8192];
+bool curlew_netlink_drain(int descriptor) {
+    _Alignas(struct nlmsghdr) char message[8192];
+    bool has_links = false;
     // ENOBUFS means that the kernel dropped messages: there may be more, and the caller reads the state again anyway.
     // The number of messages is limited, so that a kernel with ever more messages does not keep the caller here.
     for (int i = 0; i < 4096; i++) {
         ssize_t length = recv(descriptor, message, sizeof message, 0);
-        if (length == 0 || (length < 0 && errno != ENOBUFS && errno != EINTR)) return;
+        if (length == 0 || (length < 0 && errno != ENOBUFS && errno != EINTR)) break;
+        if (length < 0) {
+            has_links = true;
+            continue;
+        }
+        for (struct nlmsghdr *head = (struct nlmsghdr *)message; NLMSG_OK(head, (size_t)length);
+             head = NLMSG_NEXT(head, length)) {
+            if (head->nlmsg_type <= RTM_GETADDR) has_links = true;
+        }
     }
+    return has_links;
 }
 
 static void read_link(struct nlmsghdr *head, void *context, void (*report)(void *, const curlew_link *)) {

@@ -33,18 +33,18 @@ extension ActivityMonitor {
 
     /// Performs an action for the present value and after each change, in a task.
     ///
-    /// The calls run one after the other; a slow action skips values that have changed back meanwhile. The task does
-    /// not keep the monitor. It ends when it is cancelled and when the monitor is released; if the last call was for an
-    /// active monitor, the action is called once more with false before.
+    /// The calls run one after the other; a slow action skips values that have changed back meanwhile. The task
+    /// keeps the monitor until it is cancelled; if the last call was for an active monitor, the action is then called
+    /// once more with false.
     ///
     /// - Parameter action: The action.
     /// - Returns: The task, whose cancellation stops the action.
     @discardableResult
     public func perform(_ action: Action) -> Task<Void, Never> {
         let body = action.make()
-        return Task { [tracker] in
+        return Task {
             var last: Bool?
-            while let isActive = await tracker.next(after: last) {
+            for await isActive in self {
                 await body(isActive)
                 last = isActive
             }

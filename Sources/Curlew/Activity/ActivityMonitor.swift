@@ -19,8 +19,8 @@ internal import CurlewSupport
 ///
 /// The monitor is a sequence of ``isActive``: the present value first, then each change. A slow reader gets the newest
 /// value, and never the same value twice in a row. The cancellation of the reader's task ends the sequence. The monitor
-/// does not keep sessions or transfers alive. It works until it is released; an iterator of the sequence keeps it, but
-/// the tasks of ``perform(_:)`` do not. All members can be used from any thread.
+/// does not keep sessions or transfers alive. It works until it is released; an iterator of the sequence keeps it, and so
+/// does the task of ``perform(_:)`` until it is cancelled. All members can be used from any thread.
 public final class ActivityMonitor: AsyncSequence, Sendable {
     /// The type of the elements: whether the monitor is active.
     public typealias Element = Bool

@@ -15,6 +15,9 @@ protocol PathCheck: Sendable {
     /// Whether a check is of use.
     func needsCheck(_ base: Base) -> Bool
 
+    /// Whether a base differs from the last one in a way that makes another check necessary; remembers the base.
+    func hasChanged(_ base: Base) -> Bool
+
     /// Runs the check and keeps its result.
     ///
     /// - Returns: Whether it succeeded.
@@ -58,7 +61,7 @@ actor CheckedPaths<Check: PathCheck> {
         for await base in bases {
             self.base = base
             newest.send(check.path(base))
-            perform(machine.changed(needsCheck: check.needsCheck(base)))
+            if check.hasChanged(base) { perform(machine.changed(needsCheck: check.needsCheck(base))) }
         }
         task?.cancel()
         newest.finish()
@@ -101,6 +104,16 @@ final class HostCheck: PathCheck {
     private let resolver: EngineResolver
     private let source: PathSource
     private let addresses = Lock(Addresses.unknown)
+    /// The network of the last look-up; nil before the first one.
+    private let known = Lock<Network?>(nil)
+
+    /// What the result of a look-up may depend on.
+    private struct Network: Sendable, Equatable {
+        let links: [LinkState.Link]
+        let hasNameServer: Bool
+        let outside: PathMonitor.Path
+        let host: PathMonitor.Path
+    }
 
     init(_ name: String, _ resolver: EngineResolver, _ source: PathSource) {
         self.name = name
@@ -125,6 +138,17 @@ final class HostCheck: PathCheck {
     }
 
     func needsCheck(_ state: LinkState) -> Bool { true }
+
+    /// Reports about other routes, which a busy machine changes all the time, lead to no look-up.
+    func hasChanged(_ state: LinkState) -> Bool {
+        let now = Network(
+            links: state.links, hasNameServer: state.hasNameServer, outside: source.to(.outside).path(state),
+            host: path(state))
+        return known.withLock { known in
+            defer { known = now }
+            return known != now
+        }
+    }
 
     func run(_ state: LinkState) async -> Bool {
         let isConnected = source.to(.outside).path(state).isSatisfied
@@ -165,6 +189,9 @@ final class ProbeCheck: PathCheck {
     }
 
     func needsCheck(_ path: PathMonitor.Path) -> Bool { path.isSatisfied }
+
+    /// True: a monitor gives no path twice in a row.
+    func hasChanged(_ path: PathMonitor.Path) -> Bool { true }
 
     func run(_ path: PathMonitor.Path) async -> Bool {
         let isSuccess = await probe.check(path)

@@ -60,9 +60,9 @@ public struct PathMonitor: AsyncSequence, Sendable {
     /// Creates a monitor of the way to a host.
     ///
     /// For each iterator the monitor looks up the name, asks the kernel for the routes to its addresses, and looks it up
-    /// again after each change of the network. The path is satisfied if one of the addresses has a route. It is
-    /// ``Path/Status/unknown`` until the first look-up has ended. After a failed look-up, the monitor looks up the name
-    /// again after 1 s, 2 s and so on up to 60 s, until it succeeds.
+    /// again after each change of interfaces, name servers or these routes. The path is satisfied if one of the addresses
+    /// has a route. It is ``Path/Status/unknown`` until the first look-up has ended. After a failed look-up, the monitor
+    /// looks up the name again after 1 s, 2 s and so on up to 60 s, until it succeeds.
     ///
     /// - Parameters:
     ///   - host: A name, or an IP address.

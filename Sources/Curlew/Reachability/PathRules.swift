@@ -79,7 +79,7 @@ extension PathMonitor.Path {
             case .noRoute: obstacles.append(.noRoute)
             case .route(let route):
                 let link = interfaces.first { $0.name == route.link }
-                if let obstacle = Self.obstacle(on: route, over: link, to: target, scope) {
+                if let obstacle = obstacle(on: route, over: link, to: target, scope) {
                     obstacles.append(obstacle)
                     continue
                 }
@@ -94,13 +94,22 @@ extension PathMonitor.Path {
         status = obstacle == .noAnswer ? .unknown : .unsatisfied
     }
 
+    /// Whether a tunnel to the outside can work: an interface that is no tunnel is running with an address, or there are
+    /// only tunnels.
+    ///
+    /// VPNs keep their routes when the network below is gone.
+    private var hasCarrier: Bool {
+        let carriers = interfaces.filter { $0.kind != .vpn && $0.kind != .loopback }
+        return carriers.isEmpty || carriers.contains { $0.isRunning && $0.hasAddress }
+    }
+
     /// Returns the reason why a route is of no use; nil for a usable route.
-    private static func obstacle(
+    private func obstacle(
         on route: KernelRoute, over link: Interface?, to target: PathTarget, _ scope: Scope
     ) -> Obstacle? {
         if scope != .outside, route.isLocal { return nil }
         guard let link, scope != .outside || link.kind != .loopback else { return .noRoute }
-        guard link.isRunning else { return .linkDown }
+        guard link.isRunning, scope != .outside || link.kind != .vpn || hasCarrier else { return .linkDown }
         if route.source.allSatisfy({ $0 == 0 }) { return .noAddress }
         return PathTarget.isLinkLocal(route.source) && !target.isLinkLocal ? .noAddress : nil
     }

@@ -24,12 +24,19 @@ struct PathSource: Sendable {
     /// Returns a source with the same kernel and another scope.
     func to(_ scope: PathMonitor.Path.Scope) -> PathSource { PathSource(scope, monitor, ask: ask) }
 
-    private static let askKernel: Ask = { target in
+    /// Creates a source for connections that follow rules for their interface and local address.
+    init(_ scope: PathMonitor.Path.Scope, under rules: SocketRules) {
+        self.init(scope) { Self.answer($0, under: rules) }
+    }
+
+    private static let askKernel: Ask = { answer($0, under: SocketRules()) }
+
+    private static func answer(_ target: PathTarget, under rules: SocketRules) -> KernelRoute.Answer {
         let link = target.link.map { KernelRoute.number(ofLink: $0) }
         // An interface that does not exist. Without an interface, connect(2) refuses an IPv6 address that is valid on one
         // link only, although the kernel names a route to it.
         if link == 0 || link == nil && target.isIPv6 && target.isLinkLocal { return .noRoute }
-        return KernelRoute.find(to: target.bytes, on: link ?? 0)
+        return rules.route(to: target.bytes, on: link ?? 0)
     }
 
     /// Returns the path in a state of the interfaces, with the kernel's present routes.

@@ -2,30 +2,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// Waits for the way to the server of a request, for retries.
+/// Waits for the way to the server of a request, for the retries of a session.
 struct Connectivity: Sendable {
-    /// The monitor of a session; nil to observe the way to the server itself.
-    let monitor: PathMonitor?
-    let resolver: EngineResolver
+    /// The caller's monitor; nil to observe the way to the server itself.
+    var monitor: PathMonitor?
+    var resolver = EngineResolver.system
     /// Chooses the proxies of requests; nil without proxies.
-    let routes: RouteTable?
+    var routes: RouteTable?
+    /// The rules for the interface and the local address of connections.
+    var rules = SocketRules()
+
+    /// The time after which a name that was not resolved is looked up once more.
+    static let lookUpPause = Duration.seconds(1)
 
     /// Returns when there is a way to the server of a request, or to its proxy, or when the task is cancelled.
     ///
-    /// It also returns when the name is not resolved although the machine has a way to the outside, and when the system
-    /// does not permit to ask the kernel: then only another request can show whether the server is reachable.
-    func wait(for request: Request) async {
+    /// It also returns when the kernel does not answer, and when the name is not resolved although the machine has a way
+    /// to the outside, twice within a second, since the name service may be later than the route: then only another
+    /// request can show whether the server is reachable.
+    func wait(for request: Request, by clock: any Clock<Duration> = ContinuousClock()) async {
         guard request.options.unixSocket == nil, let monitor = monitor ?? self.monitor(for: request) else { return }
         for await path in monitor {
-            if path.isSatisfied || path.obstacle == .nameNotResolved || path.obstacle == .noAnswer { return }
+            if path.isSatisfied || path.obstacle == .noAnswer { return }
+            guard path.obstacle == .nameNotResolved else { continue }
+            try? await clock.wait(for: Self.lookUpPause)
+            let again = await monitor.current
+            if again.isSatisfied || again.obstacle == .nameNotResolved || again.obstacle == .noAnswer { return }
         }
     }
 
-    /// Returns a monitor for the first connection of a request; nil for a request without a network.
+    /// Returns a monitor for the first connection of a request; nil for an invalid request.
     private func monitor(for request: Request) -> PathMonitor? {
         guard let target = try? request.target() else { return nil }
         let proxy = (try? routes?.choice(for: request, target))?.proxy
-        return PathMonitor(host: proxy?.host ?? target.host, resolver: resolver)
+        return PathMonitor(host: proxy?.host ?? target.host, resolver: resolver, PathSource(.outside, under: rules))
     }
+}
+
+extension Interception.Context {
+    /// The wait for connectivity of the session.
+    var connectivity: Connectivity { run.session.connectivity }
 }

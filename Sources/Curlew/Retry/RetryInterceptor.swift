@@ -29,7 +29,8 @@ public struct RetryInterceptor: Interceptor {
     private let budget: RetryBudget
     let clock: any Clock<Duration>
     let chance: @Sendable () -> Double
-    private let connectivity: @Sendable (Request) async -> Void
+    /// The caller's wait for connectivity; nil for that of the session.
+    private let connectivity: (@Sendable (Request) async -> Void)?
 
     /// Creates an interceptor with a fixed policy; it ignores the policy in the options of a request.
     ///
@@ -38,7 +39,8 @@ public struct RetryInterceptor: Interceptor {
     ///   - clock: The clock that measures waits.
     ///   - chance: Returns random numbers from 0 to 1, for the waits.
     ///   - connectivity: Returns when the server of a request is reachable, and soon when its task is cancelled; used
-    ///     by a policy that waits for connectivity. Unless given, it returns when the kernel has a route to the server.
+    ///     by a policy that waits for connectivity. Unless given, it returns when the kernel has a route to the server or its
+    ///     proxy, or when the path monitor of the session is satisfied.
     public init(
         _ policy: RetryPolicy, clock: any Clock<Duration> = ContinuousClock(),
         chance: @escaping @Sendable () -> Double = { .random(in: 0...1) },
@@ -52,7 +54,7 @@ public struct RetryInterceptor: Interceptor {
         chance: @escaping @Sendable () -> Double = { .random(in: 0...1) },
         connectivity: (@Sendable (Request) async -> Void)? = nil
     ) {
-        self.connectivity = connectivity ?? Connectivity(monitor: nil, resolver: .system, routes: nil).wait
+        self.connectivity = connectivity
         self.policy = policy
         folding = Folding(policy, runsUserCode: !isOfSession)
         share = policy.share
@@ -128,7 +130,12 @@ public struct RetryInterceptor: Interceptor {
         var mayRetry = false
         defer { if !mayRetry { refund(request, policy) } }
         if policy.waitsForConnectivity, error.kind == .cannotResolve || error.kind == .cannotConnect,
-            try await !context.wait(atMost: limit, by: clock, until: { await connectivity(request) })
+            try await !context.wait(
+                atMost: limit, by: clock,
+                until: {
+                    if let connectivity { return await connectivity(request) }
+                    await context.connectivity.wait(for: request, by: clock)
+                })
         {
             return false
         }

@@ -27,6 +27,8 @@ final class SessionCore: Sendable {
     let coalescing: CoalescingInterceptor
     /// The chain of the built-in interceptors for a transfer that several requests share.
     private let sharedBuiltIns: Chain
+    /// Waits for the way to the server of a request that is retried.
+    let connectivity: Connectivity
     /// The interceptor that retries requests; it holds the retry budgets of all origins.
     let retry: RetryInterceptor
     /// Sent when the session has closed and no transfer may continue.
@@ -91,11 +93,9 @@ final class SessionCore: Sendable {
         let engine = EngineConfiguration(configuration, resolver) { reason in
             relay.send(.keyLogNotWritten(path: configuration.tls.keyLogFile ?? "", reason: reason))
         }
-        let connectivity = Connectivity(monitor: path, resolver: engine.resolver, routes: routes)
-        self.retry =
-            retry
-            ?? RetryInterceptor(
-                configuration.retry, isOfSession: true, clock: clock.taskClock, connectivity: connectivity.wait)
+        connectivity = Connectivity(
+            monitor: path, resolver: engine.resolver, routes: routes, rules: engine.socketRules)
+        self.retry = retry ?? RetryInterceptor(configuration.retry, isOfSession: true, clock: clock.taskClock)
         let storing = cookies.map { CookieInterceptor(jar: $0, fields: configuration.fields) }
         // The order is the nesting.
         var links: [any FoldableInterceptor] = [

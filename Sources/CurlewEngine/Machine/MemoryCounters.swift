@@ -58,7 +58,9 @@ struct MemoryCounters: Sendable, Equatable {
     func level(since earlier: MemoryCounters, elapsed: UInt64) -> MemoryLevel {
         if oom > earlier.oom || oomKill > earlier.oomKill { return .critical }
         guard high > earlier.high || max > earlier.max else { return .normal }
-        guard let stalled, let before = earlier.stalled, stalled >= before else { return .warning }
+        guard let stalled, let before = earlier.stalled, stalled >= before else {
+            return high > earlier.high ? .warning : .normal
+        }
         let (share, window) = (MemoryTrigger.warning.stall, MemoryTrigger.window)
         return Double(stalled - before) * Double(window) >= Double(share) * Double(elapsed / 1000) ? .warning : .normal
     }

@@ -18,9 +18,14 @@ final class LinkSource: KernelSource {
     private var revision = Monotonic.now()
     /// The time of the next attempt after the kernel's tables could not be read, such as without descriptors.
     private var nextReading = Monotonic.never
+    /// The interfaces since their last change; nil after a change.
+    private var links: [LinkState.Link]?
     /// The kinds of the known interfaces, which never change.
     private var kinds: [Identity: LinkState.Kind] = [:]
 
+    /// The time in nanoseconds within which a new connection to the message bus should give the first value, so that the
+    /// first state has it.
+    static let patience: UInt64 = 100_000_000
     /// The time in nanoseconds between two attempts to read the kernel's tables.
     static let pause: UInt64 = 1_000_000_000
 
@@ -51,7 +56,9 @@ final class LinkSource: KernelSource {
         }
         guard reconnection.isDue(at: now) else { return }
         metered = MeteredSource(address: bus)
-        if metered != nil { reconnection.end(at: now) }
+        guard let metered else { return }
+        reconnection.end(at: now)
+        metered.waitForValue(until: Monotonic.now() + Self.patience)
     }
 
     var waits: [KernelWait] {
@@ -65,7 +72,7 @@ final class LinkSource: KernelSource {
         var hasChanged = false
         for wait in ready {
             if wait.descriptor == netlink {
-                curlew_netlink_drain(netlink)
+                if curlew_netlink_drain(netlink) { links = nil }
                 hasChanged = true
             } else if wait.descriptor == names.descriptor, names.handle() {
                 hasChanged = true
@@ -81,12 +88,20 @@ final class LinkSource: KernelSource {
 
     func read(now: UInt64) -> LinkState {
         connect(now: now)
-        let tables = KernelTables()
-        guard tables.read() == 0 else {
+        guard let links = links ?? readLinks() else {
             nextReading = now + Self.pause
             return .unknown
         }
+        self.links = links
         nextReading = Monotonic.never
+        return LinkState(
+            links: links, hasNameServer: names.hasServer, isMetered: metered?.isMetered, revision: revision)
+    }
+
+    /// Reads the interfaces from the kernel's tables; nil when that fails.
+    private func readLinks() -> [LinkState.Link]? {
+        let tables = KernelTables()
+        guard tables.read() == 0 else { return nil }
         var known: [Identity: LinkState.Kind] = [:]
         // Scope 253 is that of addresses that are valid on one link only.
         let usable = tables.addresses.filter { $0.scope != 253 }
@@ -107,9 +122,7 @@ final class LinkSource: KernelSource {
                     hasIPv4: hasIPv4.contains(link.index), hasIPv6: hasIPv6.contains(link.index)))
         }
         kinds = known
-        links.sort { $0.name < $1.name }
-        return LinkState(
-            links: links, hasNameServer: names.hasServer, isMetered: metered?.isMetered, revision: revision)
+        return links.sorted { $0.name < $1.name }
     }
 }
 

@@ -87,6 +87,8 @@ extension LinkState.Kind {
         case _ where name.hasPrefix("wwan") || facts.device == "wwan" || facts.driver == "wwan": self = .cellular
         // ARPHRD_RAWIP: modems that pass IP packets.
         case 519: self = .cellular
+        // TAP devices look like a cable: most of them connect virtual machines and containers.
+        case 1 where facts.hasTunnelFiles || facts.driver == "tun": self = .ethernet
         case _ where facts.hasTunnelFiles || Self.tunnels.contains(facts.driver) || facts.device == "wireguard":
             self = .vpn
         // Tunnels over IPv4 and IPv6, SIT, GRE, and interfaces without a link layer.

@@ -52,6 +52,15 @@ struct MeteredConversation: Sendable {
     /// - Parameter userID: The effective user ID of the process.
     init(userID: UInt32) { self.userID = userID }
 
+    /// Whether the first value is not known yet, and a reply will come.
+    var isPending: Bool {
+        switch state {
+        case .idle, .closed: false
+        case .authenticating, .greeting: true
+        case .watching: nameOwner != nil || metered != nil
+        }
+    }
+
     // MARK: Inputs
 
     /// Starts the conversation on a connected socket.

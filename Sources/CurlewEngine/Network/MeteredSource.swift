@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewShims
+internal import CurlewSupport
 internal import Glibc
 
 /// The socket of a ``MeteredConversation``, for a thread that already polls other descriptors.
@@ -59,6 +60,19 @@ final class MeteredSource {
 
     /// Whether the bus has closed the connection, or an error has ended it.
     var isClosed: Bool { descriptor < 0 }
+
+    /// Waits until the conversation knows the value, or knows that there is none.
+    ///
+    /// - Parameter deadline: The latest end of the wait, by the monotonic clock in nanoseconds.
+    func waitForValue(until deadline: UInt64) {
+        while !isClosed, conversation.isPending {
+            let now = Monotonic.now()
+            if now >= deadline { return }
+            var entry = pollfd(fd: descriptor, events: events, revents: 0)
+            poll(&entry, 1, CInt((deadline - now + 999_999) / 1_000_000))
+            handle()
+        }
+    }
 
     /// Reads and writes without blocking.
     ///

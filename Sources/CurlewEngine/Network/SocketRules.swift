@@ -60,6 +60,27 @@ package struct SocketRules: Sendable {
         if forbidden.contains(where: { $0.contains(name) }) { throw .forbidden(interface: name) }
     }
 
+    /// Asks the kernel for the route that connections under these rules use.
+    ///
+    /// - Parameters:
+    ///   - address: 4 or 16 bytes in network order.
+    ///   - link: The number of the interface for an address that is valid on one link; 0 otherwise.
+    package func route(to address: [UInt8], on link: UInt32 = 0) -> KernelRoute.Answer {
+        var link = link
+        if let interface {
+            let own = KernelRoute.number(ofLink: interface)
+            if own == 0 || link != 0 && link != own { return .noRoute }
+            link = own
+        }
+        let source = localAddress.map { SocketAddress($0).bytes }
+        if let source, source.count != address.count { return .noRoute }
+        let answer = KernelRoute.find(to: address, from: source, on: link)
+        guard case .route(let route) = answer, forbidden.contains(where: { $0.contains(route.link) }) else {
+            return answer
+        }
+        return .noRoute
+    }
+
     /// Returns the interface over which the kernel would send to an address; empty without a route.
     private func routeInterface(to bytes: [UInt8]) throws(Refusal) -> String {
         switch KernelRoute.find(to: bytes, from: localAddress.map { SocketAddress($0).bytes }) {

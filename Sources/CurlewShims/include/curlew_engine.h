@@ -235,8 +235,9 @@ bool curlew_replace(int descriptor, int other);
 
 /// Creates a socket that receives changes of links, addresses, routes and routing rules; -1 with errno on failure.
 int curlew_netlink_open(void);
-/// Discards the messages of a netlink socket; they only signal that the state must be read again.
-void curlew_netlink_drain(int descriptor);
+/// Discards the messages of a netlink socket; they only signal that the state must be read again. Returns whether links
+/// or addresses may have changed, and not only routes and rules.
+bool curlew_netlink_drain(int descriptor);
 
 /// A network interface.
 typedef struct {

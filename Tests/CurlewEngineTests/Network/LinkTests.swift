@@ -31,7 +31,7 @@ struct LinkTests {
             ("lo", "772", "", nil, .loopback), ("eth0", "1", "", nil, .ethernet), ("wlan0", "1", "", "wireless", .wifi),
             ("wlp2s0", "1", "", "phy80211", .wifi), ("wlx", "1", "DEVTYPE=wlan", nil, .wifi),
             ("wwan0", "1", "", nil, .cellular), ("cdc0", "1", "DEVTYPE=wwan", nil, .cellular),
-            ("tun0", "65534", "", "tun_flags", .vpn), ("tap0", "1", "", "tun_flags", .vpn),
+            ("tun0", "65534", "", "tun_flags", .vpn), ("tap0", "1", "", "tun_flags", .ethernet),
             ("wg0", "65534", "DEVTYPE=wireguard", nil, .vpn), ("gre1", "778", "", nil, .vpn),
             ("can0", "280", "", nil, .other),
         ]
@@ -48,7 +48,7 @@ struct LinkTests {
         #expect(LinkState.Kind(of: "gone", system: root.path) == .other)
         // The files are about an interface of another network namespace.
         #expect(LinkState.Kind(of: "wlan0", index: 99, type: 1, system: root.path) == .ethernet)
-        #expect(LinkState.Kind(of: "tap0", index: 99, type: 1, driver: "tun", system: root.path) == .vpn)
+        #expect(LinkState.Kind(of: "tap0", index: 99, type: 1, driver: "tun", system: root.path) == .ethernet)
         #expect(LinkState.Kind(of: "x", index: 99, type: 1, driver: "veth", system: root.path) == .ethernet)
         #expect(LinkState.Kind(of: "x", index: 99, type: 519, system: root.path) == .cellular)
     }
@@ -77,6 +77,26 @@ struct LinkTests {
         #expect(KernelRoute.find(to: [127, 0, 0, 1]) == .route(route))
         #expect(KernelRoute.find(to: [127, 0, 0, 1], on: 1 << 30) == .noRoute, "an interface that does not exist")
         #expect(KernelRoute.number(ofLink: "lo") > 0 && KernelRoute.number(ofLink: "no-such-link") == 0)
+    }
+
+    @Test func rulesOfConnectionsDecideTheRoute() {
+        let address: [UInt8] = [127, 0, 0, 1]
+        var rules = SocketRules()
+        #expect(rules.route(to: address) == KernelRoute.find(to: address))
+        rules.forbidden = [.kind(.loopback)]
+        #expect(rules.route(to: address) == .noRoute)
+        rules.forbidden = [.kind(.wifi)]
+        #expect(rules.route(to: address) != .noRoute)
+        rules.localAddress = "127.0.0.1"
+        #expect(rules.route(to: address) != .noRoute)
+        rules.localAddress = "::1"
+        #expect(rules.route(to: address) == .noRoute, "another family")
+        rules.localAddress = nil
+        rules.interface = "lo"
+        #expect(rules.route(to: address) != .noRoute)
+        #expect(rules.route(to: address, on: 1 << 30) == .noRoute)
+        rules.interface = "no-such-link"
+        #expect(rules.route(to: address) == .noRoute)
     }
 
     // MARK: Name servers

@@ -178,7 +178,7 @@ struct ActivityMonitorTests {
         #expect(log.values == [false, true, false])
     }
 
-    @Test func releaseOfTheMonitorEndsTheActionWithFalse() async {
+    @Test func actionKeepsTheMonitorUntilItsTaskIsCancelled() async {
         let log = ActivityLog()
         var monitor: ActivityMonitor? = ActivityMonitor(immediatelyFor: session)
         weak let tracker = monitor?.tracker
@@ -186,6 +186,8 @@ struct ActivityMonitorTests {
         let task = monitor?.perform(log.action)
         await log.wait(forCount: 1)
         monitor = nil
+        #expect(session.core.relay.isObserved)
+        task?.cancel()
         await task?.value
         #expect(log.values == [true, false])
         #expect(tracker == nil && !session.core.relay.isObserved)

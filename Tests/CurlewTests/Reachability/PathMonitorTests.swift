@@ -76,7 +76,12 @@ struct PathMonitorTests {
     private static let global6: [UInt8] = [0x20, 0x01] + [UInt8](repeating: 1, count: 14)
     private static let local6: [UInt8] = [0xFE, 0x80] + [UInt8](repeating: 1, count: 14)
 
+    private static let vpn = LinkState.Link(name: "wg0", kind: .vpn)
+    private static let wifi = LinkState.Link(name: "wlan0", kind: .wifi)
+    private static let lostWifi = LinkState.Link(name: "wlan0", kind: .wifi, isRunning: false)
+
     struct Row: Sendable {
+        var links: [LinkState.Link] = PathMonitorTests.links
         var scope = Path.Scope.outside
         let answers: [KernelRoute.Answer]
         let status: Path.Status
@@ -133,15 +138,25 @@ struct PathMonitorTests {
             scope: .addresses([PathTarget([10, 0, 0, 1])]), answers: [route("eth0", [169, 254, 3, 4])],
             status: .unsatisfied, obstacle: .noAddress, reachability: .notReachable),
         Row(scope: .addresses([]), answers: [], status: .unknown, reachability: .unknown),
+        // A VPN keeps its routes when the network below is gone.
+        Row(
+            links: [lo, vpn, wifi], answers: [route("wg0"), .noRoute], status: .satisfied, outward: "wg0",
+            reachability: .viaWiFi),
+        Row(
+            links: [lo, vpn, lostWifi], answers: [route("wg0"), .noRoute], status: .unsatisfied, obstacle: .linkDown,
+            reachability: .notReachable),
+        Row(
+            links: [lo, vpn], answers: [route("wg0"), .noRoute], status: .satisfied, outward: "wg0",
+            reachability: .viaWiFi),
     ]
 
     @Test(arguments: PathMonitorTests.rows.indices) func pathFollowsFromRoutes(_ index: Int) {
         let row = PathMonitorTests.rows[index]
-        let state = LinkState(links: PathMonitorTests.links, hasNameServer: true, isMetered: true)
+        let state = LinkState(links: row.links, hasNameServer: true, isMetered: true)
         let path = Path(state, row.scope, row.answers)
         #expect(path.status == row.status && path.obstacle == row.obstacle)
         #expect(path.outward?.name == row.outward && path.reachability == row.reachability)
-        #expect(path.interfaces.map(\.name) == ["eth0", "eth1", "lo", "wwan0"])
+        #expect(path.interfaces.map(\.name) == row.links.map(\.name))
         #expect(path.hasDNS && path.isMetered == true)
         #expect(path.isSatisfied == (path.supportsIPv4 || path.supportsIPv6))
         let unknown = Path(LinkState.unknown, row.scope, row.answers)
@@ -245,12 +260,28 @@ struct PathMonitorTests {
         // The reader may miss the path before the end of the look-up.
         if path?.status == .unknown { path = await paths.next() }
         #expect(path?.outward?.name == "eth0")
-        let seen = names.asked.count
         names.set(.success(["192.0.2.2"]))
-        kernel.set([192, 0, 2, 2], Self.route("wwan0", Self.global6))
-        _ = await names.asked.wait(after: seen)
+        kernel.routes.withLock { $0[[192, 0, 2, 2]] = Self.route("wwan0") }
+        kernel.set([198, 41, 0, 4], Self.route("eth0"))
         while path?.outward?.name != "wwan0" { path = await paths.next() }
         #expect(path?.isSatisfied == true)
+    }
+
+    @Test func reportsAboutOtherRoutesLeadToNoLookUp() {
+        let kernel = Kernel()
+        kernel.set([192, 0, 2, 1], Self.route("eth0"))
+        let check = HostCheck("www.example.com", Names(.success([])).resolver, kernel.source())
+        var state = LinkState(links: Self.links, hasNameServer: true)
+        #expect(check.hasChanged(state) && !check.hasChanged(state))
+        state.revision += 1
+        kernel.set([10, 0, 0, 7], Self.route("eth0"))
+        #expect(!check.hasChanged(state))
+        kernel.set([198, 41, 0, 4], Self.route("eth0"))
+        #expect(check.hasChanged(state) && !check.hasChanged(state))
+        state.hasNameServer = false
+        #expect(check.hasChanged(state))
+        state.links.removeLast()
+        #expect(check.hasChanged(state) && !check.hasChanged(state))
     }
 
     @Test func hostIsUnknownUntilTheFirstLookUpHasEnded() async {

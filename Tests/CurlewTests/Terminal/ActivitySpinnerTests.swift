@@ -124,14 +124,14 @@ struct ActivitySpinnerTests {
         #expect(recorder.texts.count == 1)
     }
 
-    @Test func releaseOfTheMonitorErasesTheSpinner() async {
+    @Test func cancellationErasesTheSpinner() async {
         let recorder = Recorder()
-        var monitor: ActivityMonitor? = ActivityMonitor(activationDelay: .zero)
-        _ = monitor?.tracker.beginScope()
-        let task = monitor?.perform(action(recorder))
+        let monitor = ActivityMonitor(activationDelay: .zero)
+        _ = monitor.tracker.beginScope()
+        let task = monitor.perform(action(recorder))
         await recorder.wait(forPauses: 1)
-        monitor = nil
-        await task?.value
+        task.cancel()
+        await task.value
         #expect(recorder.screen.lines.isEmpty && recorder.texts.last == ActivitySpinner.erasure)
     }
 }
