@@ -4,6 +4,7 @@
 import CurlewEngine
 import CurlewSupport
 import FoundationEssentials
+import Glibc
 import Testing
 
 @testable import Curlew
@@ -232,6 +233,11 @@ final class PressureFiles: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: root) }
 
-    /// Overwrites a file, or creates it.
-    func write(_ text: String, to path: String) throws { try Data(text.utf8).write(to: URL(filePath: path)) }
+    /// Overwrites the start of a file, or creates it; the file is never empty in between, like those of the kernel.
+    func write(_ text: String, to path: String) throws {
+        let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(file >= 0)
+        defer { close(file) }
+        try #require(Glibc.write(file, text, text.utf8.count) == text.utf8.count)
+    }
 }
