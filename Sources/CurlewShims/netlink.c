@@ -22,7 +22,7 @@ int curlew_netlink_open(void) {
         int failures = 0;
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
             int code = setsockopt(descriptor, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, groups + i, sizeof *groups);
-            // An older kernel lacks the last groups.
+            // An older kernel may not have the groups after the routes of IPv6.
             if (code != 0 && groups[i] <= RTNLGRP_IPV6_ROUTE) failures++;
         }
         if (failures == 0) return descriptor;

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The newest value for one reader, which never receives the same value twice in a row.
+/// The newest value for one reader; the reader never receives the same value twice in a row.
 package final class Newest<Value: Sendable & Equatable>: Sendable {
     private struct State {
         /// The value that the reader has not received.
@@ -29,7 +29,7 @@ package final class Newest<Value: Sendable & Equatable>: Sendable {
         signal.send()
     }
 
-    /// Waits for a value that differs from the last one; nil at the end, or when the task is cancelled.
+    /// Waits for a value that differs from the last one; returns nil at the end, or when the task is cancelled.
     package func next() async -> Value? {
         while true {
             let seen = signal.count
@@ -47,7 +47,7 @@ package final class Newest<Value: Sendable & Equatable>: Sendable {
 extension AsyncStream where Element: Sendable & Equatable {
     /// Returns a stream of the newest values of a subscription.
     ///
-    /// - Parameter subscribe: Starts to send values, and returns a function that ends it; the stream calls this
+    /// - Parameter subscribe: Starts the subscription, and returns a function that ends it; the stream calls this
     ///   function once, when its reader has ended.
     package static func newest(_ subscribe: (Newest<Element>) -> @Sendable () -> Void) -> AsyncStream {
         let newest = Newest<Element>()

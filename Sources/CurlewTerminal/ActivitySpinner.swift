@@ -5,17 +5,17 @@ public import Curlew
 internal import CurlewSupport
 
 extension ActivityMonitor.Action {
-    /// Shows a moving sign with a label on a terminal while the monitor is active.
+    /// Shows a spinner, a moving character with a label, on a terminal while the monitor is active.
     ///
-    /// The sign moves every 125 ms, and is erased at the end. The cursor is at the start of the line between two
-    /// frames, so that a program can be interrupted at any moment. The line never wraps. The spinner uses no colours.
-    /// Without a terminal whose cursor can be moved (`TERM=dumb`, pipes and files), nothing is written. The spinner
-    /// stops when a write fails.
+    /// The spinner moves every 125 ms, and is erased when the monitor is no longer active. Between two frames, the
+    /// cursor is at the start of the line, so that later output overwrites the spinner of an interrupted program. The
+    /// line never wraps, and has no colours. The action writes nothing to pipes and files, or to a terminal whose
+    /// cursor cannot be moved (`TERM` is unset or "dumb"). After a failed write, it writes nothing more.
     ///
     /// - Parameters:
-    ///   - descriptor: The descriptor to write to; standard error by default. It stays open until the task of the
-    ///     action has ended.
-    ///   - label: The text after the sign; "loading" by default. Control characters are escaped.
+    ///   - descriptor: The descriptor to write to; standard error by default. Keep it open until the task of
+    ///     `ActivityMonitor.perform(_:)` has ended.
+    ///   - label: The text after the moving character; "loading" by default. Control characters are escaped.
     /// - Returns: The action.
     public static func spinner(to descriptor: Int32 = 2, label: String = "loading") -> ActivityMonitor.Action {
         spinner(

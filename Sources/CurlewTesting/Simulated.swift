@@ -4,7 +4,7 @@
 public import Curlew
 internal import CurlewSupport
 
-/// A fact about the machine that a test sets, such as the connection of a session.
+/// A value that the machine normally reports and a test sets, such as the network path of a session.
 ///
 /// ```swift
 /// let network = Simulated(PathMonitor.Path(.unsatisfied, obstacle: .linkDown))
@@ -13,15 +13,17 @@ internal import CurlewSupport
 /// network.value = PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("wlan0", kind: .wifi))
 /// ```
 ///
-/// Any thread may set the value.
+/// Any thread may read and set the value.
 public final class Simulated<Value: Sendable & Equatable>: Sendable {
     private let state: Lock<Value>
     private let signal = Signal()
 
-    /// Creates a fact with its first value.
+    /// Creates an object with its first value.
+    ///
+    /// - Parameter value: The value that readers receive first.
     public init(_ value: Value) { state = Lock(value) }
 
-    /// The present value; a change reaches all readers of ``values``.
+    /// The present value; all readers of ``values`` receive a change.
     public var value: Value {
         get { state.withLock { $0 } }
         set {
@@ -30,7 +32,9 @@ public final class Simulated<Value: Sendable & Equatable>: Sendable {
         }
     }
 
-    /// The present value, then the newest value after each change; a reader never gets the same value twice in a row.
+    /// A stream for one reader: the present value, then the newest value after each change.
+    ///
+    /// The reader never receives the same value twice in a row. The stream ends with the cancellation of its task.
     public var values: AsyncStream<Value> {
         let last = Lock<Value?>(nil)
         return AsyncStream { [state, signal] in
@@ -49,11 +53,11 @@ public final class Simulated<Value: Sendable & Equatable>: Sendable {
 }
 
 extension Simulated where Value == PathMonitor.Path {
-    /// A monitor that shows this path, for `Session(path:)` and for code that takes a monitor.
+    /// A monitor that reports this path, for `Session(path:)` and for code with a parameter for a monitor.
     public var monitor: PathMonitor { PathMonitor { [self] in values } }
 }
 
 extension Simulated where Value == MemoryPressure.Level {
-    /// Memory pressure with this level, for `HTTPCache.MemoryStore` and other code that takes it.
+    /// Memory pressure with this level, for `HTTPCache.MemoryStore` and for code with a parameter for memory pressure.
     public var pressure: MemoryPressure { MemoryPressure { [self] in values } }
 }

@@ -5,7 +5,7 @@ internal import CurlewEngine
 internal import CurlewSupport
 
 extension ActivityMonitor {
-    /// Something to do when a monitor becomes active or stops being active.
+    /// A closure that a monitor calls when it becomes active, and when it is no longer active.
     ///
     /// ```swift
     /// monitor.perform(
@@ -14,28 +14,29 @@ extension ActivityMonitor {
     ///     })
     /// ```
     ///
-    /// Ready actions are ``serviceStatus(active:idle:)`` and, in `CurlewTerminal`, `spinner(to:label:)`. An action can
-    /// be performed several times and for several monitors.
+    /// Predefined actions are ``serviceStatus(active:idle:)`` and, in `CurlewTerminal`, `spinner(to:label:)`. An action
+    /// can be performed several times and for several monitors.
     public struct Action: Sendable {
         /// Makes the closure of one performance.
         let make: @Sendable () -> @Sendable (Bool) async -> Void
 
         /// Creates an action from a closure.
         ///
-        /// - Parameter body: Called with true when the monitor becomes active, else with false.
+        /// - Parameter body: Receives whether the monitor is active. Each call runs in the task of
+        ///   ``ActivityMonitor/perform(_:)``, outside of any actor.
         public init(_ body: @escaping @Sendable (_ isActive: Bool) async -> Void) { make = { body } }
 
-        /// Creates an action whose performances each have a closure with a state of its own.
+        /// Creates an action that makes a closure with a state of its own for each performance.
         package init(making make: @escaping @Sendable () -> @Sendable (_ isActive: Bool) async -> Void) {
             self.make = make
         }
     }
 
-    /// Performs an action for the present value and after each change, in a task.
+    /// Calls an action in a new task, with the present value of ``isActive`` and after each change.
     ///
     /// The calls run one after the other; a slow action skips values that have changed back meanwhile. The task
-    /// keeps the monitor until it is cancelled; if the last call was for an active monitor, the action is then called
-    /// once more with false.
+    /// keeps the monitor until the task is cancelled; if the value of the last call was true, the task then calls the
+    /// action with false.
     ///
     /// - Parameter action: The action.
     /// - Returns: The task, whose cancellation stops the action.
@@ -57,12 +58,12 @@ extension ActivityMonitor.Action {
     /// Sends a status line to systemd, which `systemctl status` shows.
     ///
     /// The service needs `Type=notify`, or `NotifyAccess=main`. Outside of such a service, where `NOTIFY_SOCKET` is not
-    /// set, nothing is sent. Line breaks are sent as blanks, and a text is cut after 1024 bytes. A message that systemd
-    /// cannot receive at once is dropped.
+    /// set, the action sends nothing. It sends control characters, such as line breaks, as blanks, and at most 1024
+    /// bytes of a status. A message that systemd cannot receive at once is dropped.
     ///
     /// - Parameters:
     ///   - active: The status while the monitor is active.
-    ///   - idle: The status while the monitor is not active, also the one that is left at the end.
+    ///   - idle: The status while the monitor is not active, and after the end of the action.
     /// - Returns: The action.
     public static func serviceStatus(active: String, idle: String) -> ActivityMonitor.Action {
         serviceStatus(active: active, idle: idle) { ServiceManager.current }

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Activity reports whether transfers run, without flicker: short transfers are not shown, and short gaps do not end
-// the display. A pure machine has the rules; the relay of a session and the runs of transfers report to a tracker.
+// the display. A pure state machine decides; the relays of sessions and the runs of transfers report to a tracker.
 
 /// The state of an activity monitor, as a pure value.
 ///
-/// Its inputs are changes between busy and idle, the ends of timers, and the switch of the monitor. Each input returns
+/// Its inputs are changes between busy and idle, the ends of timers, and changes of `isEnabled`. Each input returns
 /// effects, which the owner carries out. The machine reads no clock.
 struct ActivityMachine: Sendable {
     typealias State = ActivityMonitor.State
@@ -42,7 +42,7 @@ struct ActivityMachine: Sendable {
     private let activationDelay: Duration
     private let completionDelay: Duration
 
-    /// Creates an idle machine; a delay of zero or less skips the state that waits for it.
+    /// Creates an idle machine; a delay of zero or less skips the state with this delay.
     init(activationDelay: Duration, completionDelay: Duration, isEnabled: Bool = true) {
         self.activationDelay = activationDelay
         self.completionDelay = completionDelay
@@ -57,7 +57,7 @@ struct ActivityMachine: Sendable {
             self.isBusy = isBusy
             if isEnabled { busyChanged(&effects) }
         case .timer(let token):
-            // An earlier timer may end while its cancellation is under way.
+            // An earlier timer may end before its cancellation takes effect.
             if token == self.token { timerEnded(&effects) }
         case .enable(true):
             isEnabled = true

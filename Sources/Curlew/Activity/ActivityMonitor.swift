@@ -3,7 +3,8 @@
 
 internal import CurlewSupport
 
-/// Reports whether transfers run, for a display: short transfers are not shown, and short gaps do not end the display.
+/// Reports whether transfers run, for a display that does not flicker: short transfers are not shown, and short gaps
+/// do not end the display.
 ///
 /// ```swift
 /// let monitor = ActivityMonitor(for: session)
@@ -11,16 +12,16 @@ internal import CurlewSupport
 /// ```
 ///
 /// A monitor counts transfers from their start, also while they are queued or wait for a retry, until they have ended;
-/// a paused transfer does not count. While at least one transfer counts, the monitor is *busy*. It becomes active when
-/// it is still busy after the activation delay, and it stays active for the completion delay after it was last busy.
-/// The numbers are those of AFNetworking's `AFNetworkActivityIndicatorManager`, but the monitor counts a set of
-/// transfers, so its count is always exact, and it counts transfers that already ran when it was created. There is no
-/// shared monitor: without a monitor, transfers cost nothing more.
+/// a paused transfer does not count. While at least one transfer or closure counts, the monitor is *busy*. It becomes
+/// active if it is busy at the end of the activation delay, and it stays active for the completion delay after it was
+/// last busy. The delays are those of AFNetworking's `AFNetworkActivityIndicatorManager`, but the monitor has a set of
+/// transfers instead of a number, so that its count is exact, and also counts transfers that started before it. There
+/// is no shared monitor: without a monitor, transfers have no additional cost.
 ///
-/// The monitor is a sequence of ``isActive``: the present value first, then each change. A slow reader gets the newest
-/// value, and never the same value twice in a row. The cancellation of the reader's task ends the sequence. The monitor
-/// does not keep sessions or transfers alive. It works until it is released; an iterator of the sequence keeps it, and so
-/// does the task of ``perform(_:)`` until it is cancelled. All members can be used from any thread.
+/// The monitor is a sequence of ``isActive``: the present value first, then each change. A slow reader receives the
+/// newest value, and never the same value twice in a row. The cancellation of the reader's task ends the sequence. The
+/// monitor does not keep sessions or transfers alive. It works until it is released; an iterator of the sequence keeps
+/// it, and so does the task of ``perform(_:)`` until that task is cancelled. All members can be used from any thread.
 public final class ActivityMonitor: AsyncSequence, Sendable {
     /// The type of the elements: whether the monitor is active.
     public typealias Element = Bool
@@ -29,13 +30,13 @@ public final class ActivityMonitor: AsyncSequence, Sendable {
 
     /// The state of a monitor.
     public enum State: String, Sendable, Hashable, CaseIterable {
-        /// Nothing runs, or the monitor is switched off.
+        /// The monitor is idle, or switched off.
         case notActive
-        /// A transfer was started; the monitor becomes active if it is busy after the activation delay.
+        /// A transfer has started; the monitor becomes active if it is busy at the end of the activation delay.
         case delayingStart
-        /// At least one transfer runs.
+        /// The monitor is busy, and the activation delay is over.
         case active
-        /// The last transfer has ended; the monitor stays active for the completion delay.
+        /// The last transfer has ended; a display shows the activity until the end of the completion delay.
         case delayingEnd
 
         /// Whether a display shows the activity: in the states `active` and `delayingEnd`.
@@ -46,13 +47,14 @@ public final class ActivityMonitor: AsyncSequence, Sendable {
 
     /// Creates a monitor, which is switched on.
     ///
-    /// Transfers that run already are counted; those of a session as soon as its loop has reported them.
+    /// The monitor also counts transfers that run already, as soon as the loop of their session has reported them.
+    ///
     /// - Parameters:
-    ///   - sessions: The sessions whose transfers count; more can be added with ``watch(_:)``; empty by default.
-    ///   - activationDelay: How long the monitor is busy before it becomes active; 1 s by default. Zero skips the state
-    ///     ``State/delayingStart``.
-    ///   - completionDelay: How long the monitor stays active after it was last busy; 170 ms by default. Zero skips the
-    ///     state ``State/delayingEnd``.
+    ///   - sessions: The sessions whose transfers count, empty by default; ``watch(_:)`` adds more.
+    ///   - activationDelay: The time from the start of the first transfer until the monitor becomes active; 1 s by
+    ///     default. Zero or less skips the state ``State/delayingStart``.
+    ///   - completionDelay: The time for which the monitor stays active after it was last busy; 170 ms by default. Zero
+    ///     or less skips the state ``State/delayingEnd``.
     ///   - clock: Measures the delays; the system's clock by default.
     public init(
         for sessions: [Session] = [], activationDelay: Duration = .seconds(1),
@@ -68,8 +70,9 @@ public final class ActivityMonitor: AsyncSequence, Sendable {
     /// - Parameters:
     ///   - session: A session whose transfers count.
     ///   - others: Further sessions; empty by default.
-    ///   - activationDelay: How long the monitor is busy before it becomes active; 1 s by default.
-    ///   - completionDelay: How long the monitor stays active after it was last busy; 170 ms by default.
+    ///   - activationDelay: The time from the start of the first transfer until the monitor becomes active; 1 s by
+    ///     default.
+    ///   - completionDelay: The time for which the monitor stays active after it was last busy; 170 ms by default.
     ///   - clock: Measures the delays; the system's clock by default.
     public convenience init(
         for session: Session, _ others: Session..., activationDelay: Duration = .seconds(1),
@@ -85,7 +88,8 @@ public final class ActivityMonitor: AsyncSequence, Sendable {
 
     /// Whether the monitor is switched on; true at first.
     ///
-    /// A monitor that is switched off is not active. When it is switched on again, it counts what runs then.
+    /// A monitor that is switched off is not active. A monitor that is switched on again also counts the transfers and
+    /// closures that run at that time, and waits for the activation delay.
     public var isEnabled: Bool {
         get { tracker.isEnabled }
         set { tracker.isEnabled = newValue }
@@ -101,16 +105,16 @@ public final class ActivityMonitor: AsyncSequence, Sendable {
 
     /// Counts the transfers of a session until it closes.
     ///
-    /// Transfers that run already count as soon as the session's loop has reported them; a transfer between two
-    /// attempts that is not a wait for a retry counts from its next attempt. A session that is watched already is not
-    /// counted twice.
+    /// Transfers that run already count as soon as the session's loop has reported them. The loop reports attempts: a
+    /// transfer without an attempt at that time counts from its next attempt, unless it has waited for a retry. A
+    /// second call for a watched session has no effect.
     ///
     /// - Parameter session: The session; the monitor does not keep it.
     public func watch(_ session: Session) { tracker.watch(session.core.relay) }
 
-    /// Stops counting the transfers of a session, also those that run.
+    /// Stops counting the transfers of a session, also of those that run.
     ///
-    /// - Parameter session: The session; one that is not watched is ignored.
+    /// - Parameter session: The session; a session that is not watched is ignored.
     public func unwatch(_ session: Session) { tracker.unwatch(session.core.relay) }
 
     /// Counts a transfer from its start until it has ended; a transfer of a watched session is not counted twice.
@@ -144,10 +148,11 @@ public final class ActivityMonitor: AsyncSequence, Sendable {
 
         fileprivate init(_ monitor: ActivityMonitor) { self.monitor = monitor }
 
-        /// Waits for a value other than the last one; nil when the task is cancelled.
+        /// Waits for a value that differs from the last one; returns nil when the task is cancelled.
         public mutating func next() async -> Bool? { await next(isolation: nil) }
 
-        /// Waits in the caller's isolation for a value other than the last one; nil when the task is cancelled.
+        /// Waits in the caller's isolation for a value that differs from the last one; returns nil when the task is
+        /// cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Bool? {
             guard let isActive = await monitor.tracker.next(after: last) else { return nil }
             last = isActive

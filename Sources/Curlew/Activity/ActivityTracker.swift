@@ -64,7 +64,7 @@ final class ActivityTracker: Sendable {
             if result.hasChanged { effects.append(.notify) }
         }
 
-        /// Changes the set of activities, and tells the machine if the change starts or ends them.
+        /// Changes the set of activities, and informs the machine if the set becomes empty or is no longer empty.
         mutating func change(_ body: (inout ActivitySet) -> Void) {
             if isEnded { return }
             body(&activities)
@@ -210,7 +210,7 @@ final class ActivityTracker: Sendable {
         flush()
     }
 
-    /// Ends all readers and timers, and leaves the sessions; called when the monitor is released.
+    /// Ends all readers and the timer, and stops watching the sessions; called when the monitor is released.
     func end() {
         let relays = state.withLock { state in
             if !state.isEnded { state.on(.enable(false)) }
@@ -224,9 +224,9 @@ final class ActivityTracker: Sendable {
         signal.send()
     }
 
-    /// Waits until the activity is visible or not, other than `last`, and returns that.
+    /// Waits until the visibility of the activity differs from `last`.
     ///
-    /// - Returns: Nil when the task is cancelled, and when the monitor was released.
+    /// - Returns: The visibility; nil when the task is cancelled, and when the monitor was released.
     func next(after last: Bool?) async -> Bool? {
         while true {
             let seen = signal.count

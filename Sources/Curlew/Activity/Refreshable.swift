@@ -3,7 +3,7 @@
 
 internal import CurlewSupport
 
-/// Content that can be refreshed, once at a time, and whether that happens now: the state of a refresh indicator.
+/// Runs refreshes of content one at a time, and reports whether a refresh runs: the state of a refresh indicator.
 ///
 /// ```swift
 /// let list = Refreshable()
@@ -12,25 +12,25 @@ internal import CurlewSupport
 /// }
 /// ```
 ///
-/// It is a sequence of ``isRefreshing``, without delays: the present value first, then each change. A slow reader gets
-/// the newest value, and never the same value twice in a row. The cancellation of the reader's task ends the sequence.
-/// Copies share their state.
+/// It is a sequence of ``isRefreshing``, without delays: the present value first, then each change. A slow reader
+/// receives the newest value, and never the same value twice in a row. The cancellation of the reader's task ends the
+/// sequence. Copies share their state.
 public struct Refreshable: AsyncSequence, Sendable {
     /// The type of the elements: whether a refresh runs.
     public typealias Element = Bool
     /// The type of the errors: the sequence never fails.
     public typealias Failure = Never
 
-    /// The closures of `refresh`, one at a time, and the signal for the callers that wait for the end of one.
+    /// The closures of `refresh`, one at a time, and the signal for the callers that wait for the end of a closure.
     private final class Turns: Sendable {
         private let state = Lock((number: UInt64(0), isRunning: false))
         private let ended = Signal()
-        /// Sent for each call that waits for another one.
+        /// Sent for each call that waits for the closure of another call.
         let waited = Signal()
 
         /// Begins a turn.
         ///
-        /// - Returns: The number of the turn that runs already; nil when a new one begins.
+        /// - Returns: The number of the turn that runs already; nil if a new turn begins.
         func begin() -> UInt64? {
             state.withLock { state in
                 if state.isRunning { return state.number }
@@ -58,28 +58,29 @@ public struct Refreshable: AsyncSequence, Sendable {
     private let monitor = ActivityMonitor(activationDelay: .zero, completionDelay: .zero)
     private let turns = Turns()
 
-    /// Waits until so many calls have found another refresh; tests use it.
+    /// Waits until a number of calls have found a running refresh, for tests.
     func waitUntilCallersWait(_ count: UInt64) async { _ = await turns.waited.wait(after: count - 1) }
 
-    /// Creates a value that does not refresh.
+    /// Creates a value without a running refresh.
     public init() {}
 
     /// Whether a refresh or a followed transfer runs now.
     public var isRefreshing: Bool { monitor.isActive }
 
-    /// Shows a transfer as a refresh, from its start until it has ended; it can be one of several.
+    /// Reports a transfer as a refresh, from its start until it has ended; several transfers can be followed at once.
     ///
-    /// - Parameter transfer: The transfer, which is neither started nor kept.
+    /// - Parameter transfer: The transfer; this method neither starts nor keeps it.
     public func follow<Output: Sendable>(_ transfer: Transfer<Output>) { monitor.follow(transfer) }
 
-    /// Runs a closure, unless a closure of this value runs already; then waits for its end instead.
+    /// Runs a closure; if the closure of another call runs already, waits for the end of that closure instead.
     ///
-    /// A cancelled task stops waiting, and does not affect the closure of the other call. A closure must not refresh the
-    /// same value, since it would wait for its own end.
+    /// A call whose task is cancelled stops waiting, which does not affect the closure of the other call. A closure must
+    /// not refresh the same value, since it would wait for its own end. An error of the closure is thrown to its own
+    /// caller only.
     ///
-    /// - Parameter body: Refreshes the content, in the caller's isolation.
-    /// - Returns: Whether the closure ran.
-    /// - Throws: The error of the closure.
+    /// - Parameter body: Refreshes the content; runs in the caller's isolation.
+    /// - Returns: Whether `body` ran; false also when the task was cancelled while it waited.
+    /// - Throws: The error of `body`.
     @discardableResult
     public nonisolated(nonsending) func refresh<Thrown: Error>(
         _ body: nonisolated(nonsending) () async throws(Thrown) -> Void

@@ -66,7 +66,7 @@ extension HTTPCache {
         return made
     }
 
-    /// Releases the dictionaries in memory when it is short; the store still has them.
+    /// Releases the loaded dictionaries when memory is short; the store still has them.
     private func watchPressure() {
         guard let pressure = options.memoryPressure else { return }
         _ = observation.value {
@@ -76,7 +76,7 @@ extension HTTPCache {
         }
     }
 
-    /// Releases the dictionaries in memory; returns their number.
+    /// Releases the loaded dictionaries, and returns their number.
     private func releaseDictionaries() -> Int { dictionaries.withLock { $0.removeLoaded() }.count }
 
     private func wholeBody(of entry: Entry) async throws -> Data? {
@@ -177,7 +177,7 @@ struct LoadedDictionaries {
         return released
     }
 
-    /// Forgets all loaded dictionaries; returns them, to be released without a lock.
+    /// Removes all loaded dictionaries, and returns them for their release without a lock.
     mutating func removeLoaded() -> [CompressionDictionary] {
         defer { loaded = [] }
         return loaded.map(\.dictionary)

@@ -43,10 +43,10 @@ public final class HTTPCache: Sendable {
         public var usesDictionaries = false
         /// The maximum size of a stored body; nil, the default, for the limit of the store.
         public var maximumBodySize: ByteCount?
-        /// Reports when memory is short, so that dictionaries in memory are released; nil to ignore it.
+        /// The memory pressure at which the cache releases loaded dictionaries; nil to ignore memory pressure.
         ///
-        /// The pressure of the machine and of the control group unless set. The stores of ``HTTPCache/init(_:)`` and
-        /// ``HTTPCache/memory(limit:_:)`` watch the same; a store that you pass has its own.
+        /// ``MemoryPressure/shared`` unless set. The stores of ``HTTPCache/init(_:)`` and
+        /// ``HTTPCache/memory(limit:_:)`` watch the same memory pressure; a store that you pass has its own setting.
         public var memoryPressure: MemoryPressure? = .shared
         /// Called for each response to GET, and for each stored response that a server has confirmed; nil unless set.
         ///
@@ -82,7 +82,7 @@ public final class HTTPCache: Sendable {
     private let now: @Sendable () -> Date
     /// The dictionaries in memory.
     let dictionaries = Lock(LoadedDictionaries())
-    /// Releases dictionaries when memory is short; unset until the first one is loaded.
+    /// The observation that releases dictionaries when memory is short; unset until the first dictionary is loaded.
     let observation = Once<MemoryPressure.Observation>()
     private let state = Lock(State())
 
@@ -98,7 +98,7 @@ public final class HTTPCache: Sendable {
         var refreshing: Set<String> = []
     }
 
-    /// Creates a cache with 20 MiB of memory, which keeps less while memory is short.
+    /// Creates a cache with a store of 20 MiB in memory, which keeps less while memory is short.
     ///
     /// - Parameter configure: Changes the default options; called once, before the initializer returns.
     public convenience init(_ configure: (inout Options) -> Void = { _ in }) {

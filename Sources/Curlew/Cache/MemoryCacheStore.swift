@@ -23,15 +23,15 @@ extension HTTPCache {
         public let limit: ByteCount
         private let pressure: MemoryPressure?
         private let state: Lock<State>
-        /// Ends with the store; unset until the first response is stored.
+        /// The observation of the pressure, which ends with the store; unset until the first response is stored.
         private let observation = Once<MemoryPressure.Observation>()
 
         /// Creates an empty store.
         ///
         /// - Parameters:
         ///   - limit: The maximum size of all entries and bodies; 20 MiB unless given.
-        ///   - pressure: Reports when memory is short; that of the machine and the control group unless given, nil to
-        ///     ignore it. The store watches it from the first stored response until its own end.
+        ///   - pressure: The memory pressure that the store watches, from its first stored response until its release;
+        ///     that of the machine and the control group unless given, nil to ignore memory pressure.
         public init(limit: ByteCount = .mebibytes(20), pressure: MemoryPressure? = .shared) {
             self.limit = limit
             self.pressure = pressure
@@ -119,7 +119,7 @@ extension HTTPCache {
             if release(at: level) > 0 { HeapTrimmer.shared.request() }
         }
 
-        /// Removes entries for a level; returns their number when their bodies are released.
+        /// Removes the entries above the size for a level, releases their bodies, and returns their number.
         private func release(at level: MemoryPressure.Level) -> Int {
             state.withLock { state in
                 state.level = level

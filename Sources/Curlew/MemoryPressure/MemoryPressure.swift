@@ -1,18 +1,18 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// MemoryPressure reports when the machine or the control group of the process is short of memory. Caches release
-// memory then.
+// MemoryPressure reports when the machine or the control group of the process is short of memory. Caches then release
+// memory.
 
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// A sequence of memory pressure levels: the present level at once, then the newest one after each change.
+/// A sequence of memory pressure levels: the present level at once, then the newest level after each change.
 ///
 /// The kernel reports pressure for the machine and for the control group (cgroup v2) of the process, such as that of a
-/// container. A level rises with a report, and falls when 10 seconds pass without another one. One thread of the
-/// process waits for the kernel while there are readers or caches with responses, and wakes up only for reports;
-/// without them, nothing is watched. No privileges are needed since Linux 6.5.
+/// container. A report raises the level at once; a level ends 10 seconds after its last report. While there are
+/// readers, or caches in memory with responses, one thread of the process waits for reports of the kernel; otherwise no
+/// thread runs. Since Linux 6.5, the process needs no privileges.
 ///
 /// The sequence does not end by itself; leave the loop or cancel its task. Any number of tasks may read it.
 ///
@@ -29,11 +29,12 @@ public struct MemoryPressure: AsyncSequence, Sendable {
 
     /// How short memory is; a higher level compares as greater.
     public enum Level: Int, Sendable, Hashable, Comparable, CaseIterable, CustomStringConvertible {
-        /// Memory suffices, or the system reports no pressure.
+        /// The kernel reports no pressure, or the system has no interface that reports it.
         case normal
-        /// Tasks wait for memory: release what is easy to get again.
+        /// Tasks of the system wait for memory: release data that is easy to get again.
         case warning
-        /// Memory hardly suffices, and the kernel may kill processes: release everything that is not needed.
+        /// No task of the system makes progress for some time, or the kernel kills processes: release all unneeded
+        /// data.
         case critical
 
         /// The name of the case, such as "warning".
@@ -45,7 +46,7 @@ public struct MemoryPressure: AsyncSequence, Sendable {
             }
         }
 
-        /// Whether the first level has less pressure than the second one.
+        /// Whether the first level means less pressure than the second level.
         public static func < (first: Level, second: Level) -> Bool { first.rawValue < second.rawValue }
     }
 
@@ -53,14 +54,14 @@ public struct MemoryPressure: AsyncSequence, Sendable {
     public struct Support: Sendable, Hashable, CustomStringConvertible {
         /// A kind of interface.
         public enum Kind: String, Sendable, Hashable, CaseIterable {
-            /// The times in which tasks of the machine wait for memory (`/proc/pressure/memory`).
+            /// The stall times of the machine, in which tasks wait for memory (`/proc/pressure/memory`).
             case machine
-            /// The same for the control group of the process (`memory.pressure`).
+            /// The stall times of the control group of the process (`memory.pressure`).
             case controlGroup
-            /// The events of the control group: limits that were reached, and processes that were killed
+            /// The events of the control group: reached limits, failed allocations and killed processes
             /// (`memory.events`).
             case events
-            /// The path in `MEMORY_PRESSURE_WATCH`, the variable of systemd's protocol for services.
+            /// The path in the environment variable `MEMORY_PRESSURE_WATCH`, with which systemd names it to a service.
             case serviceManager
             /// A source of levels that the program has provided.
             case custom
@@ -74,7 +75,7 @@ public struct MemoryPressure: AsyncSequence, Sendable {
             public let path: String
         }
 
-        /// The watched interfaces; empty if the level is always `normal`.
+        /// The watched interfaces; while the array is empty, the level is `normal`.
         public let watched: [Interface]
         /// The reasons why other interfaces are not watched, each with its path.
         public let missing: [String]
@@ -101,14 +102,14 @@ public struct MemoryPressure: AsyncSequence, Sendable {
 
     /// Creates a sequence from another source of levels, such as a test.
     ///
-    /// - Parameter levels: Returns a stream for one reader, which begins with the present level. Called for each
-    ///   iterator and for each cache that watches the pressure, on any thread. Streams with the buffering policy
-    ///   `.bufferingNewest(1)` skip levels that their reader has missed.
+    /// - Parameter levels: Returns the stream of one reader, which begins with the present level. Called for each
+    ///   iterator and for each cache that watches the pressure, on any thread. A stream with the buffering policy
+    ///   `.bufferingNewest(1)` delivers only the newest level to a slow reader.
     public init(_ levels: @escaping @Sendable () -> AsyncStream<Level>) { origin = .levels(levels) }
 
     init(_ monitor: MemoryMonitor) { origin = .monitor(monitor) }
 
-    /// Starts watching; the end of the iterator or the cancellation of its task stops it.
+    /// Starts watching; the end of the iterator or the cancellation of its task stops watching.
     public func makeAsyncIterator() -> AsyncStream<Level>.Iterator {
         switch origin {
         case .levels(let levels): levels().makeAsyncIterator()
@@ -122,7 +123,7 @@ public struct MemoryPressure: AsyncSequence, Sendable {
 
     /// The interfaces that report pressure to this process.
     ///
-    /// Without a reader, they are opened for the answer and closed again.
+    /// Without a reader, the monitor opens the interfaces for this value and closes them again.
     public var support: Support {
         get async {
             switch origin {

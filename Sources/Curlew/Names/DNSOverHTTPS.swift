@@ -149,7 +149,7 @@ extension EngineResolver {
         }
     }
 
-    /// Looks up the addresses of a name; nil when the task is cancelled first.
+    /// Looks up the addresses of a name; returns nil if the task is cancelled before the look-up has ended.
     func addressesUnlessCancelled(of name: String) async -> Outcome? {
         let result = Lock<Outcome?>(nil)
         let found = Signal()

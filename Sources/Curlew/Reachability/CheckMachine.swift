@@ -1,17 +1,17 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when to run a check that depends on the network: after each change, and again while it fails.
+/// Decides when to run a check that depends on the network: after each change, and again after a failure.
 ///
-/// At most one check runs. A change during a check leads to another check, so that a check that is slower than the
-/// changes still ends.
+/// At most one check runs. A change does not interrupt a running check, because frequent changes would then prevent
+/// each end of a slow check; another check follows instead.
 struct CheckMachine: Sendable, Hashable {
     enum Step: Sendable, Hashable {
-        /// Runs the check, instead of waiting.
+        /// Run the check, and stop waiting.
         case check
-        /// Waits, then reports ``waitEnded()``.
+        /// Wait, then call ``waitEnded()``.
         case wait(Duration)
-        /// Waits no longer.
+        /// Stop waiting.
         case stopWaiting
     }
 
@@ -21,25 +21,25 @@ struct CheckMachine: Sendable, Hashable {
         case waiting
     }
 
-    /// What follows the running check.
+    /// The step after the running check.
     private enum Next: Hashable {
-        /// Its result decides.
+        /// A wait after a failure; no step after a success.
         case result
         /// Another check, because the network has changed.
         case check
-        /// Nothing, because the check is no longer needed.
+        /// No step, because the network no longer needs a check.
         case nothing
     }
 
     private var state = State.idle
     private var failures = 0
 
-    /// The longest time between two checks that fail.
+    /// The longest wait between a failed check and the next one.
     static let longestWait = Duration.seconds(60)
 
-    /// The network has changed.
+    /// Handles a change of the network.
     ///
-    /// - Parameter needsCheck: Whether a check is of use in the new state.
+    /// - Parameter needsCheck: Whether the new state of the network needs a check.
     mutating func changed(needsCheck: Bool) -> Step? {
         failures = 0
         switch state {
@@ -53,7 +53,7 @@ struct CheckMachine: Sendable, Hashable {
         }
     }
 
-    /// The check has ended.
+    /// Handles the end of the running check.
     mutating func checkEnded(isSuccess: Bool) -> Step? {
         guard case .checking(let next) = state else { return nil }
         switch next {
@@ -70,7 +70,7 @@ struct CheckMachine: Sendable, Hashable {
         }
     }
 
-    /// The wait has ended.
+    /// Handles the end of the wait.
     mutating func waitEnded() -> Step? {
         guard state == .waiting else { return nil }
         state = .checking(.result)

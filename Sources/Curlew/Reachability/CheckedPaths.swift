@@ -4,27 +4,27 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// A check that completes what the kernel says: the look-up of a name, or a probe.
+/// A check that completes the kernel's answer: the look-up of a name, or a probe.
 protocol PathCheck: Sendable {
-    /// What the check depends on.
+    /// The input of the check, such as the state of the interfaces.
     associatedtype Base: Sendable
 
-    /// Returns the path by the results so far.
+    /// Returns the path that follows from the input and from the latest result of the check.
     func path(_ base: Base) -> PathMonitor.Path
 
-    /// Whether a check is of use.
+    /// Whether the path depends on a check.
     func needsCheck(_ base: Base) -> Bool
 
     /// Whether a base differs from the last one in a way that makes another check necessary; remembers the base.
     func hasChanged(_ base: Base) -> Bool
 
-    /// Runs the check and keeps its result.
+    /// Runs the check and stores its result.
     ///
-    /// - Returns: Whether it succeeded.
+    /// - Returns: Whether the check succeeded.
     func run(_ base: Base) async -> Bool
 }
 
-/// Runs a check as ``CheckMachine`` decides, and sends the path before and after each check.
+/// Runs a check when ``CheckMachine`` requests it, and sends the path after each input and after each check.
 actor CheckedPaths<Check: PathCheck> {
     private let check: Check
     private let newest: Newest<PathMonitor.Path>
@@ -45,7 +45,7 @@ actor CheckedPaths<Check: PathCheck> {
     /// - Parameters:
     ///   - check: The check; each stream needs its own.
     ///   - clock: Measures the waits.
-    ///   - bases: Returns the stream on which the check depends.
+    ///   - bases: Returns the stream of inputs of the check.
     static func stream(
         _ check: Check, clock: any Clock<Duration> = ContinuousClock(),
         _ bases: @escaping @Sendable () -> AsyncStream<Check.Base>
@@ -95,7 +95,7 @@ actor CheckedPaths<Check: PathCheck> {
 final class HostCheck: PathCheck {
     private enum Addresses: Sendable {
         case unknown
-        /// The look-up failed; whether the machine had a way to the outside at its start.
+        /// The look-up failed; whether the machine had a route to the Internet at its start.
         case failed(isConnected: Bool)
         case found([PathTarget])
     }
@@ -127,7 +127,7 @@ final class HostCheck: PathCheck {
         case .unknown:
             return source.to(.addresses([])).path(state)
         case .failed(let isConnected):
-            // Without a way to the outside, that is the reason of the failure.
+            // Without a route to the Internet, that route has the obstacle, and the name may exist.
             let path = source.to(.outside).path(state)
             guard path.isSatisfied else { return path }
             // A failure without a connection says nothing about the name; another look-up has begun.

@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension PathMonitor {
-    /// The network connection of the machine, or the way to an address or a host, at one instant.
+    /// The state of the network between the machine and the Internet, an address or a host, at one instant.
+    ///
+    /// A path is satisfied if the kernel has a usable route: the interface of the route is running, and the machine has
+    /// a suitable source address. A path of a host also needs an address of the host, and a path of
+    /// ``PathMonitor/probing(_:)`` a successful probe.
     public struct Path: Sendable, Hashable {
         /// The kind of an interface.
         public enum Kind: String, Sendable, Hashable, CaseIterable {
             /// The loopback interface, which stays within the machine.
             case loopback
-            /// A cable, or a virtual interface that looks like one, as in virtual machines and containers.
+            /// An Ethernet interface, also a virtual one, as in virtual machines and containers.
             case ethernet
             /// A wireless network.
             case wifi
@@ -28,22 +32,22 @@ extension PathMonitor {
             public var kind: Kind
             /// Whether the interface is up and connected.
             public var isRunning: Bool
-            /// Whether the interface has an IPv4 address that is not restricted to its link.
+            /// Whether the interface has an IPv4 address whose scope is wider than one link.
             public var hasIPv4: Bool
-            /// Whether the interface has an IPv6 address that is not restricted to its link.
+            /// Whether the interface has an IPv6 address whose scope is wider than one link.
             public var hasIPv6: Bool
 
-            /// Whether the interface has an IP address that is not restricted to its link.
+            /// Whether the interface has an IPv4 or IPv6 address whose scope is wider than one link.
             public var hasAddress: Bool { hasIPv4 || hasIPv6 }
 
             /// Creates an interface, for tests and other sources of paths.
             ///
             /// - Parameters:
             ///   - name: The kernel's name.
-            ///   - kind: The kind; ethernet unless given.
-            ///   - isRunning: Whether it is up and connected; true unless given.
-            ///   - hasIPv4: Whether it has an IPv4 address; true unless given.
-            ///   - hasIPv6: Whether it has an IPv6 address; false unless given.
+            ///   - kind: The kind; `.ethernet` unless given.
+            ///   - isRunning: Whether the interface is up and connected; true unless given.
+            ///   - hasIPv4: Whether the interface has an IPv4 address; true unless given.
+            ///   - hasIPv6: Whether the interface has an IPv6 address; false unless given.
             public init(
                 _ name: String, kind: Kind = .ethernet, isRunning: Bool = true, hasIPv4: Bool = true,
                 hasIPv6: Bool = false
@@ -56,26 +60,26 @@ extension PathMonitor {
             }
         }
 
-        /// Whether there is a way.
+        /// Whether a path is satisfied.
         public enum Status: String, Sendable, Hashable, CaseIterable {
-            /// The answer is not known: the first look-up or probe has not ended, or the system does not permit to ask
-            /// the kernel.
+            /// The state is unknown: the first look-up or probe has not ended, or the system does not permit netlink
+            /// sockets, with which a monitor asks the kernel.
             case unknown
-            /// There is no way; ``Path/obstacle`` is the reason.
+            /// The path does not work; ``Path/obstacle`` is the reason.
             case unsatisfied
-            /// There is a way.
+            /// The kernel has a usable route, and the probe, if there is one, has succeeded.
             case satisfied
         }
 
         /// The reason why a path is unsatisfied or unknown.
         public enum Obstacle: String, Sendable, Hashable, CaseIterable {
-            /// The kernel has no route.
+            /// The kernel has no route, or a route that refuses the address.
             case noRoute
             /// The interface of the route is down or not connected.
             case linkDown
-            /// The machine has no address from which the kernel would send.
+            /// The machine has no suitable source address for the route.
             case noAddress
-            /// The look-up of the host's name failed, although the machine has a way to the outside.
+            /// The look-up of the host's name failed, although the machine has a route to the Internet.
             case nameNotResolved
             /// The probe failed.
             case probeFailed
@@ -86,13 +90,13 @@ extension PathMonitor {
 
         /// The four states of AFNetworking's `AFNetworkReachabilityStatus`, with its numbers and texts.
         public enum Reachability: Int, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-            /// The answer is not known.
+            /// The status of the path is unknown.
             case unknown = -1
-            /// There is no way.
+            /// The path is unsatisfied.
             case notReachable = 0
-            /// The way uses a mobile network.
+            /// The path is satisfied, and the route uses an interface of the kind `cellular`.
             case viaWWAN = 1
-            /// The way uses another network, with or without cables.
+            /// The path is satisfied, and the route uses an interface of another kind, also with a cable.
             case viaWiFi = 2
 
             /// The text of AFNetworking, such as "Reachable via WiFi".
@@ -106,38 +110,43 @@ extension PathMonitor {
             }
         }
 
-        /// Whether there is a way.
+        /// Whether the path is satisfied.
         public var status: Status
         /// The reason why the path is unsatisfied, or why it stays unknown; nil for other states.
         public var obstacle: Obstacle?
         /// All interfaces of the machine, sorted by name.
         public var interfaces: [Interface]
-        /// The interface of the way; nil without a way.
+        /// The interface of the route; nil without a usable route.
         ///
-        /// It is the loopback interface for an address of this machine. If IPv4 and IPv6 use different interfaces, it is
-        /// that of the machine's IPv4 way, or that of the first address of a host.
+        /// The route to an address of this machine uses the loopback interface. If the routes of IPv4 and IPv6 to the
+        /// Internet use different interfaces, this is the interface of the IPv4 route. If the routes to the addresses
+        /// of a host use different interfaces, this is the interface of the first usable route, in the order of the
+        /// look-up.
         public var outward: Interface?
-        /// Whether there is a way by IPv4.
+        /// Whether the kernel has a usable IPv4 route.
         public var supportsIPv4: Bool
-        /// Whether there is a way by IPv6.
+        /// Whether the kernel has a usable IPv6 route.
         public var supportsIPv6: Bool
         /// Whether the configuration of the system's resolver names a server (resolv.conf(5)).
         public var hasDNS: Bool
-        /// Whether the machine's connection is metered; nil when the system does not say.
+        /// Whether the machine's connection is metered, according to NetworkManager; nil if that is unknown.
         ///
-        /// NetworkManager says so, also when it only guesses. Machines without NetworkManager do not say.
+        /// A guess of NetworkManager counts like a known value. The value is unknown on machines without
+        /// NetworkManager, and until NetworkManager has replied.
         public var isMetered: Bool?
 
         /// Creates a path, for tests and other sources of paths.
         ///
         /// - Parameters:
-        ///   - status: Whether there is a way.
-        ///   - outward: The interface of the way; nil unless given.
+        ///   - status: Whether the path is satisfied.
+        ///   - outward: The interface of the route; nil unless given.
         ///   - interfaces: All interfaces; `outward` alone unless given.
         ///   - obstacle: The reason why the path is unsatisfied or unknown; nil unless given.
-        ///   - supportsIPv4: Whether there is a way by IPv4; by default whether `outward` has such an address.
-        ///   - supportsIPv6: Whether there is a way by IPv6; by default whether `outward` has such an address.
-        ///   - hasDNS: Whether a name server is known; true unless given.
+        ///   - supportsIPv4: Whether the kernel has a usable IPv4 route; by default whether `outward` has an IPv4
+        ///     address.
+        ///   - supportsIPv6: Whether the kernel has a usable IPv6 route; by default whether `outward` has an IPv6
+        ///     address.
+        ///   - hasDNS: Whether the resolver's configuration names a server; true unless given.
         ///   - isMetered: Whether the connection is metered; nil unless given.
         public init(
             _ status: Status, outward: Interface? = nil, interfaces: [Interface]? = nil, obstacle: Obstacle? = nil,
@@ -153,13 +162,13 @@ extension PathMonitor {
             self.isMetered = isMetered
         }
 
-        /// A path about which nothing is known.
+        /// A path with the status `unknown`, without interfaces and DNS.
         public static let unknown = Path(.unknown, hasDNS: false)
 
-        /// Whether there is a way.
+        /// Whether the status is `satisfied`.
         public var isSatisfied: Bool { status == .satisfied }
 
-        /// The state in the terms of AFNetworking.
+        /// The state as one of AFNetworking's four values.
         public var reachability: Reachability {
             switch status {
             case .unknown: .unknown
@@ -171,7 +180,7 @@ extension PathMonitor {
 }
 
 extension PathMonitor.Path: CustomStringConvertible {
-    /// The way in words, such as "connected by eth0 (ethernet)" and "not connected: no route".
+    /// The state in words, such as "connected by eth0 (ethernet)" and "not connected: no route".
     public var description: String {
         switch status {
         case .unknown: return "unknown" + (obstacle.map { ": \($0)" } ?? "")

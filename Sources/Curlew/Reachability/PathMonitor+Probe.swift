@@ -4,7 +4,7 @@
 internal import CurlewEngine
 
 extension PathMonitor {
-    /// A question to a server, whose answer shows that a path works; see ``PathMonitor/probing(_:)``.
+    /// A request or connection to a server, whose success shows that a path works; see ``PathMonitor/probing(_:)``.
     ///
     /// ```swift
     /// let online = PathMonitor.shared.probing(.request("https://connectivity.example.com/generate_204"))
@@ -15,18 +15,18 @@ extension PathMonitor {
 
         /// Creates a probe from a closure.
         ///
-        /// - Parameter check: Returns whether the path works. It runs in a task of the reader, which is cancelled when
-        ///   the reader ends. It needs a time limit of its own.
+        /// - Parameter check: Returns whether the path works. Each call runs in a task of the iterator, outside of any
+        ///   actor; the task is cancelled when the iterator ends. The closure needs a time limit of its own.
         public init(_ check: @escaping @Sendable (_ path: PathMonitor.Path) async -> Bool) { self.check = check }
 
-        /// Sends a request, without retries, redirects and caches, and accepts some statuses.
+        /// Sends a request, and succeeds if the response has an accepted status.
         ///
-        /// The default status is the one of servers for this purpose: a portal that intercepts requests responds with
-        /// another one.
+        /// The request is not retried, follows no redirect and does not use cached responses. Servers for connectivity
+        /// checks respond with 204, the default status; a captive portal responds with another status.
         ///
         /// - Parameters:
-        ///   - request: The request; it ends after 10 s unless its options set `timeouts.total`.
-        ///   - session: The session; the shared one by default.
+        ///   - request: The request; its time limit is 10 s unless its options set `timeouts.total`.
+        ///   - session: The session that sends the request; the shared one by default.
         ///   - statuses: The accepted statuses; 204 by default.
         public static func request(
             _ request: Request, by session: Session = .shared, accepting statuses: StatusSet = [.noContent]
@@ -43,11 +43,13 @@ extension PathMonitor {
             }
         }
 
-        /// Opens a TCP connection and closes it.
+        /// Opens a TCP connection, closes it, and succeeds if an address of the host has accepted it.
+        ///
+        /// The probe connects to all addresses at the same time, to at most 16 of them.
         ///
         /// - Parameters:
         ///   - host: A name, or an IP address.
-        ///   - port: The port.
+        ///   - port: The port; the probe fails for a number that is not a port.
         ///   - limit: The time for all addresses of the host together, after the look-up; 5 s by default.
         ///   - resolver: Looks up the name; the system's name service by default.
         public static func connection(

@@ -1,18 +1,18 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reachability reports whether the kernel has a way to the outside, to an address or to a host. It is a hint for user
-// interfaces and for waiting; only a request, or a probe that sends one, proves that a server responds.
+// Reachability reports whether the kernel has a route to the Internet, to an address or to a host. A route is a hint
+// for user interfaces and for waits; only a request, or a probe that sends one, proves that a server responds.
 
 internal import CurlewEngine
 internal import CurlewSupport
 
 /// A sequence of network paths: the present path first, then the newest path after each change.
 ///
-/// A monitor observes the way to the outside, to an address, or to a host. It needs no start, no privileges and no
-/// polling: one thread of the process waits for reports of the kernel while iterators exist, and none runs otherwise.
-/// A slow reader receives only the newest path, and never the same path twice in a row. The end of an iterator, or the
-/// cancellation of its task, ends its observation. Any number of tasks may iterate over one monitor.
+/// A monitor observes the kernel's routes to the Internet, to an address, or to a host. It needs no start and no
+/// privileges, and does not poll: while iterators exist, one thread of the process waits for reports of the kernel for
+/// all monitors. A slow reader receives only the newest path, and never the same path twice in a row. The end of an
+/// iterator, or the cancellation of its task, ends its observation. Any number of tasks may iterate over one monitor.
 ///
 /// ```swift
 /// for await path in PathMonitor.shared where path.isSatisfied { break }
@@ -31,23 +31,23 @@ public struct PathMonitor: AsyncSequence, Sendable {
     /// Returns the present path after the first look-up or probe.
     private let present: @Sendable () async -> Path
 
-    /// The way of this machine to the outside, by IPv4 or IPv6.
+    /// The monitor of the routes to the public Internet, by IPv4 or IPv6.
     ///
-    /// The path is satisfied if the kernel has a route to the public Internet over a running interface with a suitable
-    /// address. Monitors share one thread of the process.
+    /// The path is satisfied if the kernel has such a route over a running interface other than the loopback interface,
+    /// and a suitable source address.
     public static let shared = PathMonitor(PathSource(.outside))
 
-    /// Creates a monitor of the way of this machine to the outside, like ``shared``.
+    /// Creates a monitor of the routes to the public Internet, like ``shared``.
     public init() { self = .shared }
 
-    /// Creates a monitor of the way to an IP address.
+    /// Creates a monitor of the route to an IP address.
     ///
     /// The kernel answers with its routing rules and tables, so the address may belong to a private network, to a VPN
     /// or to this machine. No packet is sent.
     ///
-    /// - Parameter address: An IPv4 or IPv6 address. An address that is valid on one link has the name of the interface
-    ///   after "%", as in "fe80::1%eth0".
-    /// - Throws: `NetworkError` of kind `.invalidRequest` for another text.
+    /// - Parameter address: An IPv4 or IPv6 address. A link-local IPv6 address is followed by "%" and the name of its
+    ///   interface, as in "fe80::1%eth0".
+    /// - Throws: `NetworkError` of kind `.invalidRequest` if the text is not an IP address.
     public init(address: String) throws(NetworkError) {
         guard let target = PathTarget(address: address) else {
             throw NetworkError(
@@ -57,12 +57,13 @@ public struct PathMonitor: AsyncSequence, Sendable {
         self.init(PathSource(.addresses([target])))
     }
 
-    /// Creates a monitor of the way to a host.
+    /// Creates a monitor of the routes to a host.
     ///
-    /// For each iterator the monitor looks up the name, asks the kernel for the routes to its addresses, and looks it up
-    /// again after each change of interfaces, name servers or these routes. The path is satisfied if one of the addresses
-    /// has a route. It is ``Path/Status/unknown`` until the first look-up has ended. After a failed look-up, the monitor
-    /// looks up the name again after 1 s, 2 s and so on up to 60 s, until it succeeds.
+    /// For each iterator, the monitor looks up the name and asks the kernel for the routes to its addresses. It looks up
+    /// the name again after each change of interfaces, of name servers, of these routes, or of the route to the Internet.
+    /// The path is satisfied if the kernel has a usable route to one of the addresses. The status is
+    /// ``Path/Status/unknown`` until the first look-up has ended; later look-ups keep the last result until they end.
+    /// The monitor repeats a failed look-up after 1 s, 2 s, 4 s and so on up to 60 s, until it succeeds.
     ///
     /// - Parameters:
     ///   - host: A name, or an IP address.
@@ -71,9 +72,10 @@ public struct PathMonitor: AsyncSequence, Sendable {
         self.init(host: host, resolver: resolver.engine)
     }
 
-    /// Creates a monitor that shows the paths of another source, such as a test.
+    /// Creates a monitor that reports the paths of another source, such as a test.
     ///
-    /// - Parameter paths: Returns a stream for each iterator; each stream begins with the present path.
+    /// - Parameter paths: Returns the stream of one iterator, which begins with the present path. Called for each
+    ///   iterator, on any thread.
     public init(_ paths: @escaping @Sendable () -> AsyncStream<Path>) {
         self.paths = paths
         present = {
@@ -118,23 +120,26 @@ public struct PathMonitor: AsyncSequence, Sendable {
     /// Starts to observe; the end of the iterator or the cancellation of its task ends the observation.
     public func makeAsyncIterator() -> AsyncStream<PathMonitor.Path>.Iterator { paths().makeAsyncIterator() }
 
-    /// The present path.
+    /// The first path of a new iterator.
     ///
-    /// The monitor of a host first looks up the name, and a probing monitor first probes a satisfied path, once. The path
-    /// is ``Path/unknown`` if the task is cancelled.
+    /// The monitor of a host looks up the name first, and a probing monitor first probes a satisfied path, once. The
+    /// path is ``Path/unknown`` if the task is cancelled.
     public var current: Path {
         get async { await present() }
     }
 
-    /// Returns a monitor that also probes each satisfied path of this monitor, since a route alone is not a connection.
+    /// Returns a monitor that also probes each satisfied path of this monitor, since a route does not prove a
+    /// connection.
     ///
-    /// The probe runs for each iterator when the path is satisfied, and again after each change of a satisfied path.
-    /// After a failed probe, it runs again after 1 s, 2 s and so on up to 60 s, until it succeeds; a succeeding probe is
-    /// not repeated. The path is unknown before the end of the first probe, and unsatisfied with
-    /// ``Path/Obstacle/probeFailed`` after a failed one. During later probes the last result stays valid, unless the path
-    /// was unsatisfied meanwhile or uses another interface: then it is unknown again.
+    /// The probe runs separately for each iterator: when this monitor reports a satisfied path, and again after each
+    /// change to another satisfied path. A failed probe is repeated after 1 s, 2 s, 4 s and so on up to 60 s, until it
+    /// succeeds; after a success, the probe runs again only after a change. The status of the path is unknown before
+    /// the end of the first probe, and the path is unsatisfied with ``Path/Obstacle/probeFailed`` after a failed probe.
+    /// Later probes keep the last result until they end, unless the path was unsatisfied meanwhile or uses another
+    /// interface: then the status is unknown again.
     ///
     /// - Parameter probe: The probe.
+    /// - Returns: The monitor.
     public func probing(_ probe: Probe) -> PathMonitor {
         PathMonitor({ ProbeCheck(probe) }, paths, present)
     }

@@ -3,11 +3,11 @@
 
 internal import CurlewEngine
 
-/// An address to which a way is looked for.
+/// An address to which a monitor asks the kernel for a route.
 struct PathTarget: Sendable, Hashable {
     /// 4 or 16 bytes in network order.
     let bytes: [UInt8]
-    /// The name of the interface of an address that is valid on one link; nil for other addresses.
+    /// The name of the interface of a link-local address; nil for other addresses.
     let link: String?
 
     init(_ bytes: [UInt8], link: String? = nil) {
@@ -15,7 +15,7 @@ struct PathTarget: Sendable, Hashable {
         self.link = link
     }
 
-    /// Parses an IP address, with the name of an interface after "%" if it is valid on one link (RFC 4007 §11).
+    /// Parses an IP address; an IPv6 address may have the name of an interface after "%" (RFC 4007 §11).
     init?(address: String) {
         let parts = address.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first, let bytes = HostName.bytes(ofAddress: String(first)),
@@ -24,11 +24,11 @@ struct PathTarget: Sendable, Hashable {
         self.init(bytes, link: parts.count == 2 ? String(parts[1]) : nil)
     }
 
-    /// Public addresses of both families, to which the kernel has a route if it has a way to the outside.
+    /// Public addresses of both families, to which the kernel has a route if it has a route to the Internet.
     ///
-    /// They belong to a root server (a.root-servers.net, IANA's root hints) and change at most once in decades. Questions
-    /// about addresses also see routes that cover the Internet in two halves, and those that routing rules select, as
-    /// VPNs use them; a search for a default route would not.
+    /// They belong to a root server (a.root-servers.net, IANA's root hints) and change at most once in decades. The
+    /// kernel's answer for an address also considers routes that cover the Internet in two halves, and tables that
+    /// routing rules select, such as those of VPNs; a search for a default route would miss both.
     static let outside = [
         PathTarget([198, 41, 0, 4]),
         PathTarget([0x20, 0x01, 0x05, 0x03, 0xba, 0x3e, 0, 0, 0, 0, 0, 0, 0, 0x02, 0, 0x30]),
@@ -47,7 +47,7 @@ struct PathTarget: Sendable, Hashable {
 extension PathMonitor.Path {
     /// The routes that a path is about.
     enum Scope: Sendable, Hashable {
-        /// The way of the machine to the outside, which does not use the loopback interface.
+        /// The routes to the public Internet, except over the loopback interface.
         case outside
         case addresses([PathTarget])
 
@@ -63,8 +63,8 @@ extension PathMonitor.Path {
     ///
     /// - Parameters:
     ///   - state: The interfaces.
-    ///   - scope: The wanted ways.
-    ///   - answers: The route to each of the targets of `scope`, in their order.
+    ///   - scope: The routes that the path is about.
+    ///   - answers: The kernel's answer for each of the targets of `scope`, in their order.
     init(_ state: LinkState, _ scope: Scope, _ answers: [KernelRoute.Answer]) {
         self.init(.unknown, interfaces: state.links.map { Interface($0) }, hasDNS: state.hasNameServer)
         isMetered = state.isMetered
@@ -89,12 +89,12 @@ extension PathMonitor.Path {
             }
         }
         guard status != .satisfied, !obstacles.isEmpty else { return }
-        // A missing answer, else the obstacle of the way that is nearest to its goal.
+        // Report a missing answer, else the obstacle of the route that is closest to being usable.
         obstacle = [.noAnswer, .noAddress, .linkDown, .noRoute].first { obstacles.contains($0) }
         status = obstacle == .noAnswer ? .unknown : .unsatisfied
     }
 
-    /// Whether a tunnel to the outside can work: an interface that is no tunnel is running with an address, or there are
+    /// Whether a tunnel to the Internet can work: another kind of interface is running with an address, or there are
     /// only tunnels.
     ///
     /// VPNs keep their routes when the network below is gone.
@@ -103,7 +103,7 @@ extension PathMonitor.Path {
         return carriers.isEmpty || carriers.contains { $0.isRunning && $0.hasAddress }
     }
 
-    /// Returns the reason why a route is of no use; nil for a usable route.
+    /// Returns the reason why a route is not usable; nil for a usable route.
     private func obstacle(
         on route: KernelRoute, over link: Interface?, to target: PathTarget, _ scope: Scope
     ) -> Obstacle? {

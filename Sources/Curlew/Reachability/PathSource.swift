@@ -4,7 +4,7 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// The kernel's answers about the ways of a scope, or those of a test.
+/// The kernel's answers about the routes of a scope, or those of a test.
 struct PathSource: Sendable {
     typealias Ask = @Sendable (PathTarget) -> KernelRoute.Answer
 
@@ -33,13 +33,13 @@ struct PathSource: Sendable {
 
     private static func answer(_ target: PathTarget, under rules: SocketRules) -> KernelRoute.Answer {
         let link = target.link.map { KernelRoute.number(ofLink: $0) }
-        // An interface that does not exist. Without an interface, connect(2) refuses an IPv6 address that is valid on one
+        // The interface does not exist. Without an interface, connect(2) refuses an IPv6 address that is valid on one
         // link only, although the kernel names a route to it.
         if link == 0 || link == nil && target.isIPv6 && target.isLinkLocal { return .noRoute }
         return rules.route(to: target.bytes, on: link ?? 0)
     }
 
-    /// Returns the path in a state of the interfaces, with the kernel's present routes.
+    /// Returns the path that follows from a state of the interfaces and from the kernel's present routes.
     func path(_ state: LinkState) -> PathMonitor.Path {
         PathMonitor.Path(state, scope, state.isKnown ? scope.targets.map(ask) : [])
     }

@@ -4,9 +4,9 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// Waits for the way to the server of a request, for the retries of a session.
+/// Waits for a route to the server of a request, for retries.
 struct Connectivity: Sendable {
-    /// The caller's monitor; nil to observe the way to the server itself.
+    /// The session's monitor; nil to observe the kernel's routes to the server.
     var monitor: PathMonitor?
     var resolver = EngineResolver.system
     /// Chooses the proxies of requests; nil without proxies.
@@ -17,11 +17,11 @@ struct Connectivity: Sendable {
     /// The time after which a name that was not resolved is looked up once more.
     static let lookUpPause = Duration.seconds(1)
 
-    /// Returns when there is a way to the server of a request, or to its proxy, or when the task is cancelled.
+    /// Returns when the kernel has a route to the server of a request, or to its proxy, or when the task is cancelled.
     ///
-    /// It also returns when the kernel does not answer, and when the name is not resolved although the machine has a way
-    /// to the outside, twice within a second, since the name service may be later than the route: then only another
-    /// request can show whether the server is reachable.
+    /// It also returns when the kernel does not answer, and when two look-ups of the name fail, a second apart, although
+    /// the machine has a route to the Internet: only another attempt can show whether the server is reachable. The
+    /// second look-up is for a name service that starts after the route appears.
     func wait(for request: Request, by clock: any Clock<Duration> = ContinuousClock()) async {
         guard request.options.unixSocket == nil, let monitor = monitor ?? self.monitor(for: request) else { return }
         for await path in monitor {
@@ -33,7 +33,7 @@ struct Connectivity: Sendable {
         }
     }
 
-    /// Returns a monitor for the first connection of a request; nil for an invalid request.
+    /// Returns a monitor of the proxy's or server's host; nil for an invalid URL.
     private func monitor(for request: Request) -> PathMonitor? {
         guard let target = try? request.target() else { return nil }
         let proxy = (try? routes?.choice(for: request, target))?.proxy

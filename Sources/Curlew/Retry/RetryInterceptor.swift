@@ -39,8 +39,8 @@ public struct RetryInterceptor: Interceptor {
     ///   - clock: The clock that measures waits.
     ///   - chance: Returns random numbers from 0 to 1, for the waits.
     ///   - connectivity: Returns when the server of a request is reachable, and soon when its task is cancelled; used
-    ///     by a policy that waits for connectivity. Unless given, it returns when the kernel has a route to the server or its
-    ///     proxy, or when the path monitor of the session is satisfied.
+    ///     by a policy that waits for connectivity. Unless given, it returns when the kernel has a route to the
+    ///     request's host or its proxy, or when the session's own path monitor reports a satisfied path.
     public init(
         _ policy: RetryPolicy, clock: any Clock<Duration> = ContinuousClock(),
         chance: @escaping @Sendable () -> Double = { .random(in: 0...1) },

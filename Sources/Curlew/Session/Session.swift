@@ -40,8 +40,8 @@ public actor Session {
     ///   - hsts: The hosts that require https; a new store in memory by default, nil to ignore HSTS.
     ///   - cache: The cache of all requests; nil by default.
     ///   - resolver: Looks up host names; the system's name service by default.
-    ///   - path: The connection of the machine, for ``path`` and for retries that wait for connectivity; nil to observe
-    ///     the kernel, and the way to the host of each request.
+    ///   - path: The monitor for ``path`` and for retries that wait for connectivity. Nil by default: ``path`` is then
+    ///     `PathMonitor.shared`, and a retry waits for a route to the host of its request or proxy.
     public init(
         _ configuration: Session.Configuration = Session.Configuration(), trust: any TrustEvaluator = SystemTrust(),
         identities: ClientIdentities = .none, interceptors: [any Interceptor] = [],
@@ -69,8 +69,8 @@ public actor Session {
     ///   - hsts: The hosts that require https; a new store in memory by default, nil to ignore HSTS.
     ///   - cache: The cache of all requests; nil by default.
     ///   - resolver: Looks up host names; the system's name service by default.
-    ///   - path: The connection of the machine, for ``path`` and for retries that wait for connectivity; nil to observe
-    ///     the kernel, and the way to the host of each request.
+    ///   - path: The monitor for ``path`` and for retries that wait for connectivity. Nil by default: ``path`` is then
+    ///     `PathMonitor.shared`, and a retry waits for a route to the host of its request or proxy.
     ///   - configure: Changes the default configuration, at once.
     /// - Throws: The error of the closure.
     public init(
@@ -205,7 +205,8 @@ public actor Session {
         await core.recorder?.waitUntilRecorded()
     }
 
-    /// Whether and how the machine is connected; the monitor that the session was created with, else that of the kernel.
+    /// Reports whether and how the machine is connected: the monitor that the session was created with, by default
+    /// `PathMonitor.shared`.
     public nonisolated var path: PathMonitor { core.path ?? .shared }
 
     /// The loop thread as a task executor: a task that prefers it makes requests without a single thread switch.

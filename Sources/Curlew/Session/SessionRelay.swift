@@ -34,13 +34,16 @@ final class SessionRelay: EngineObserver {
 
     fileprivate struct State {
         var observers: [ObjectIdentifier: Observer] = [:]
-        /// The activity trackers, which get each change of a transfer under the lock, so that their sets are exact.
+        /// The activity trackers.
+        ///
+        /// The relay reports each change of a transfer to them under the lock, so that their
+        /// sets are exact.
         var sinks: [Sink] = []
         /// The trackers to flush after the lock is released.
         var changedTrackers: [ActivityTracker] = []
         /// The transfers that have waited for a retry and have not finished.
         ///
-        /// A new tracker could not find them otherwise, because a transfer has no attempt while it waits.
+        /// The loop does not list them, because a transfer has no attempt while it waits.
         var retrying: [UInt64: TransferRun] = [:]
         /// The transfers that have not ended, or whose abandoned attempts have not ended.
         var transfers: [UInt64: TransferState] = [:]
@@ -62,7 +65,7 @@ final class SessionRelay: EngineObserver {
         /// Whether events have receivers besides a recorder.
         var isObserved: Bool { !observers.isEmpty || !sinks.isEmpty }
 
-        /// Reports to all trackers that a transfer is active now, or that it is not.
+        /// Reports to all trackers whether a transfer is active.
         mutating func report(_ id: UInt64, isActive: Bool) {
             for sink in sinks where sink.tracker.set(id, of: sink.source, isActive: isActive) {
                 changedTrackers.append(sink.tracker)
@@ -213,7 +216,7 @@ final class SessionRelay: EngineObserver {
 
     // MARK: Activity trackers
 
-    /// Adds a tracker, which gets the transfers that run already as soon as the loop has listed them.
+    /// Adds a tracker; it receives the transfers that run already as soon as the loop has listed them.
     ///
     /// - Parameter source: The number of this relay for the tracker.
     /// - Returns: False when the session has closed.
@@ -236,7 +239,7 @@ final class SessionRelay: EngineObserver {
         return true
     }
 
-    /// Removes a tracker, which has removed the transfers of this relay itself.
+    /// Removes a tracker; the tracker itself removes the transfers of this relay from its set.
     func remove(_ tracker: ActivityTracker, _ source: UInt64) {
         state.withLock { state in
             let count = state.sinks.count
@@ -253,7 +256,7 @@ final class SessionRelay: EngineObserver {
         }
     }
 
-    /// Records that a transfer was paused or resumed, maybe between two attempts, where no event is sent.
+    /// Records that a transfer was paused or resumed; between two attempts, no event reports that.
     func pauseChanged(of run: TransferRun) {
         withState { state in
             guard let transfer = state.transfers[run.id] else { return }
@@ -266,7 +269,7 @@ final class SessionRelay: EngineObserver {
         }
     }
 
-    /// Keeps a transfer that waits for a retry until `forget(retrying:)`, unless it has finished.
+    /// Keeps a transfer that waits for a retry, until `forget(retrying:)`; does nothing for a finished transfer.
     func keep(retrying run: TransferRun) {
         state.withLock { if !run.isFinished { $0.retrying[run.id] = run } }
     }

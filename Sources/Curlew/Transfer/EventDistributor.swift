@@ -177,7 +177,7 @@ extension TransferRun {
         return buffer
     }
 
-    /// Makes an activity tracker count the transfer until it has finished.
+    /// Reports the transfer to an activity tracker until it has finished.
     func follow(_ tracker: ActivityTracker) { withDistributor { $0.add(tracker, of: self) } }
 
     /// The state of a run for activity trackers.
@@ -190,7 +190,8 @@ extension TransferRun {
         }
     }
 
-    /// Gives an observer to the distributor of the transfer, which is made first if necessary.
+    /// Calls a closure that adds an observer to the distributor of the transfer; creates the distributor first if
+    /// necessary.
     private func withDistributor(_ add: (EventDistributor) -> Void) {
         // Set the distributor and read the attempt in one step, so that each attempt gets it here or at its start.
         let (distributor, isNew, running) = state.withLock { state -> (EventDistributor, Bool, [EngineTransfer]) in

@@ -9,7 +9,7 @@ internal import CurlewSupport
 ///
 /// After many large bodies, glibc keeps a hundred megabytes for later use. Trimming walks through the memory of the
 /// whole process. It therefore runs on its own thread, at most once between two periods of work, and only if the
-/// process has grown since the last time. Caches that release memory because it is short request a trim at once.
+/// process has grown since the last time. Caches that release memory under memory pressure request an immediate trim.
 package final class HeapTrimmer: Sendable {
     package static let shared = HeapTrimmer(resident: residentBytes, trim: { curlew_trim_heap() })
 
@@ -24,8 +24,9 @@ package final class HeapTrimmer: Sendable {
         var hasThread = false
         /// The smallest size of the process since the last trim, in bytes.
         var least = 0
-        /// The number of requests for a trim at once, and whether a thread handles them.
+        /// The number of requests for an immediate trim.
         var requests: UInt64 = 0
+        /// Whether a thread handles requests.
         var hasRequestThread = false
         var generation = curlew_fork_generation()
     }
@@ -70,7 +71,7 @@ package final class HeapTrimmer: Sendable {
 
     /// Trims the heap at once on a separate thread, even if the process has not grown.
     ///
-    /// Requests that arrive during a trim share the next one.
+    /// Requests that arrive during a trim share the next trim.
     package func request() {
         let mustStart = change { state in
             state.requests += 1

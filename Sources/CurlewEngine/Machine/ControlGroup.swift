@@ -1,9 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The control group of this process in the unified hierarchy (cgroup v2), as the files of /proc/self name it.
+/// Finds the control group of this process in the unified hierarchy (cgroup v2) from the files of /proc/self.
 ///
-/// Groups of cgroup v1 are not supported: their notifications need `cgroup.event_control`, and have no stall times.
+/// Groups of cgroup v1 are not supported: their notifications need `cgroup.event_control`, and they have no stall
+/// times.
 enum ControlGroup {
     /// Returns the directory of the group; nil if the process has no group in a mounted unified hierarchy.
     ///
@@ -19,8 +20,8 @@ enum ControlGroup {
         return nil
     }
 
-    /// Returns the path of the group from the root of the hierarchy; nil for a removed group, and for one outside of
-    /// the process's namespace.
+    /// Returns the path of the group from the root of the hierarchy; nil for a removed group, and for a group outside
+    /// of the process's namespace.
     static func path(in groups: String) -> String? {
         // The unified hierarchy has the number 0 and names no controllers (cgroups(7)).
         guard let line = groups.split(separator: "\n").first(where: { $0.hasPrefix("0::/") }) else { return nil }
@@ -29,7 +30,8 @@ enum ControlGroup {
         return String(path)
     }
 
-    /// Returns the part of a path below a directory, without a slash at its start; nil if it is elsewhere.
+    /// Returns the part of a path below a directory, without a slash at its start; nil for a path outside of the
+    /// directory.
     private static func relative(_ path: String, to root: String) -> String? {
         if root == "/" { return String(path.dropFirst()) }
         if path == root { return "" }

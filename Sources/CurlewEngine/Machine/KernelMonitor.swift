@@ -1,17 +1,17 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Machine: facts about the machine that the kernel reports. Each monitor has one thread for the process, which runs
-// only while there are observers, and sleeps until the kernel reports a change.
+// Machine: states of the machine that the kernel reports. Each monitor has one thread for the process, which runs only
+// while there are observers, and sleeps until the kernel reports a change.
 
 internal import CurlewShims
 internal import Glibc
 internal import CurlewSupport
 
-/// The descriptors that report changes of a part of the machine, and the state that they are about.
+/// The descriptors that report changes of a state of the machine, and the state itself.
 ///
-/// One thread at a time uses a source. A source leaves out a descriptor that has failed, since it would be ready for
-/// ever, and moves its deadline when it has passed.
+/// One thread at a time uses a source. A source leaves out a failed descriptor, which would always be ready, and moves
+/// its deadline when the deadline has passed.
 package protocol KernelSource<State>: AnyObject {
     associatedtype State: Sendable & Equatable
 
@@ -100,7 +100,8 @@ package final class KernelMonitor<State: Sendable & Equatable>: Sendable {
 
     /// Calls `notify` with the current state and after each change, on a thread of the monitor.
     ///
-    /// Without a thread, or without a source, `notify` is called once, with the unknown state.
+    /// If the source cannot be opened, the thread calls `notify` once, with the unknown state. If the thread cannot be
+    /// started, this method does so.
     ///
     /// - Returns: The number for ``end(_:)``.
     package func observe(_ notify: @escaping Notify) -> UInt64 {
@@ -133,7 +134,7 @@ package final class KernelMonitor<State: Sendable & Equatable>: Sendable {
     /// Whether the watching thread runs.
     package var isWatching: Bool { watch.withLock { $0.wake != nil } }
 
-    /// How often the watching threads woke up, for tests.
+    /// The number of times that the watching threads woke up, for tests.
     package var wakeUps: UInt64 { watch.withLock { $0.wakeUps } }
 
     // MARK: The watching thread
@@ -175,7 +176,7 @@ package final class KernelMonitor<State: Sendable & Equatable>: Sendable {
         }
     }
 
-    /// Whether an observer has not received a state yet.
+    /// Whether a new observer has not received a state yet.
     private func isNew(_ wake: Wake) -> Bool {
         watch.withLock { watch in watch.wake === wake && watch.observers.values.contains { $0.known == nil } }
     }
@@ -187,7 +188,7 @@ package final class KernelMonitor<State: Sendable & Equatable>: Sendable {
         var limit: CInt = -1
         if deadline != Monotonic.never {
             let now = Monotonic.now()
-            // Rounded up, so that the deadline is over after the wait.
+            // Round up, so that the deadline has passed after the wait.
             limit = deadline <= now ? 0 : CInt(clamping: (deadline - now + 999_999) / 1_000_000)
         }
         poll(&entries, nfds_t(entries.count), limit)

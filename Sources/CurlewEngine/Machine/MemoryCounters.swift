@@ -3,13 +3,13 @@
 
 /// The counters of a control group: its `memory.events`, and the stall time of its `memory.pressure`.
 struct MemoryCounters: Sendable, Equatable {
-    /// How often the group was slowed down above `memory.high`.
+    /// The number of times that the kernel has slowed the group down above `memory.high`.
     var high: UInt64 = 0
-    /// How often the group was about to exceed `memory.max`.
+    /// The number of times that the group was about to exceed `memory.max`.
     var max: UInt64 = 0
-    /// How often an allocation was about to fail.
+    /// The number of times that an allocation was about to fail.
     var oom: UInt64 = 0
-    /// How many processes the kernel has killed.
+    /// The number of processes that the kernel has killed.
     var oomKill: UInt64 = 0
     /// The microseconds in which at least one task of the group has waited for memory; nil if the kernel does not
     /// count them.
@@ -42,7 +42,7 @@ struct MemoryCounters: Sendable, Equatable {
         high > earlier.high || max > earlier.max || oom > earlier.oom || oomKill > earlier.oomKill
     }
 
-    /// Takes over newer counters; a counter never falls, not even if a file was damaged.
+    /// Replaces the counters with newer ones; a counter never falls, not even if a file was damaged.
     mutating func advance(to newer: MemoryCounters) {
         (high, max) = (Swift.max(high, newer.high), Swift.max(max, newer.max))
         (oom, oomKill) = (Swift.max(oom, newer.oom), Swift.max(oomKill, newer.oomKill))
@@ -51,8 +51,9 @@ struct MemoryCounters: Sendable, Equatable {
 
     /// Returns the level that the change since earlier counters reports.
     ///
-    /// Reading files raises `max` again and again when the page cache fills a group, without harm. A limit that was
-    /// reached therefore counts only with the stall time that also fires a trigger, if the kernel counts that time.
+    /// The page cache fills a group, and each further read of a file then raises `max` without a shortage of memory. A
+    /// reached limit therefore counts only together with a stall time that would fire the warning trigger, if the
+    /// kernel counts stall times.
     ///
     /// - Parameter elapsed: The time between both readings in nanoseconds.
     func level(since earlier: MemoryCounters, elapsed: UInt64) -> MemoryLevel {
@@ -68,18 +69,19 @@ struct MemoryCounters: Sendable, Equatable {
 
 /// A trigger of the kernel's pressure stall information (accounting/psi in the documentation of Linux).
 struct MemoryTrigger: Sendable, Equatable {
-    /// The length of the window in microseconds; a process without privileges may use multiples of two seconds.
+    /// The length of the window in microseconds; without privileges, the kernel requires a multiple of two seconds.
     static let window: UInt64 = 2_000_000
 
-    /// The word of the kernel for the tasks that wait: `some` or `full`.
+    /// The kernel's word for the tasks that wait: `some` or `full`.
     let tasks: String
     /// The microseconds of a window that fire the trigger.
     let stall: UInt64
     let level: MemoryLevel
 
-    /// Less than the tenth of the time that is the default of systemd: caches are released before other programs react.
+    /// A warning needs less time than in systemd, whose default is a tenth, so that caches shrink before other programs
+    /// react.
     static let warning = MemoryTrigger(tasks: "some", stall: 150_000, level: .warning)
-    /// Memory is critical when no task makes progress in a twentieth of the time.
+    /// Memory is critical when no task makes progress during a twentieth of the window.
     static let critical = MemoryTrigger(tasks: "full", stall: 100_000, level: .critical)
 
     /// The bytes to write; the kernel overwrites the last one.

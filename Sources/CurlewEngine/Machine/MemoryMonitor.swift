@@ -38,7 +38,7 @@ package struct MemorySupport: Sendable, Hashable {
     }
 }
 
-/// The places of the system that a monitor of memory pressure uses.
+/// The files and variables of the system that a monitor of memory pressure reads.
 package struct MemoryPlaces: Sendable {
     /// The directory of the proc file system; its `self/mountinfo` names the directory of control groups.
     package var proc = "/proc"
@@ -54,7 +54,7 @@ package final class MemoryMonitor: Sendable {
     package static let shared = MemoryMonitor(MemoryPlaces())
 
     private let monitor: KernelMonitor<MemoryState>
-    /// The reasons why the last attempt to open a source failed.
+    /// The reasons why the last source had no interface to watch.
     private let missing: Lock<[String]>
 
     package init(_ places: MemoryPlaces) {
@@ -71,7 +71,7 @@ package final class MemoryMonitor: Sendable {
 
     /// Calls `notify` with the present state and after each change, on a thread of the monitor or of the caller.
     ///
-    /// If nothing can be watched, `notify` is called once, with the level `normal` and the reasons.
+    /// If no interface can be watched, `notify` is called once, with the level `normal` and the reasons.
     ///
     /// - Returns: The number for ``end(_:)``.
     package func observe(_ notify: @escaping @Sendable (MemoryState) -> Void) -> UInt64 {
@@ -103,6 +103,6 @@ package final class MemoryMonitor: Sendable {
     /// Whether the watching thread runs.
     package var isWatching: Bool { monitor.isWatching }
 
-    /// How often the watching threads woke up, for tests.
+    /// The number of times that the watching threads woke up, for tests.
     package var wakeUps: UInt64 { monitor.wakeUps }
 }

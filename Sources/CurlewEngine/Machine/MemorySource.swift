@@ -34,12 +34,12 @@ final class MemorySource: KernelSource {
         var directory: String
         var counters: MemoryCounters
         var readAt: UInt64
-        /// The time until which changes are not reported; nil if the next one is reported at once.
+        /// The time until which changes are not reported; nil if the next change is reported at once.
         var pausedUntil: UInt64?
     }
 
-    /// The shortest time in nanoseconds between two readings of a group's counters: the kernel reports up to a hundred
-    /// changes a second, and stall times need a window.
+    /// The shortest time in nanoseconds between two reads of a group's counters: the kernel reports up to a hundred
+    /// changes a second, and stall times are measured over a window.
     static let pause = MemoryTrigger.window * 1000
 
     /// The interfaces that are watched at present.
@@ -56,7 +56,7 @@ final class MemorySource: KernelSource {
             support.miss("MEMORY_PRESSURE_WATCH is /dev/null")
             return
         case .invalid(let reason): support.miss(reason)
-        // The service manager knows better than a default when a warning is due.
+        // The service manager's threshold replaces the default threshold of a warning.
         case .watch(let path, let bytes): if openService(path, bytes) { triggers.removeFirst() }
         }
         openTriggers(triggers, of: .machine, "\(places.proc)/pressure/memory")
@@ -101,7 +101,7 @@ final class MemorySource: KernelSource {
             let (count, isAtEnd) = discard(watch.descriptor)
             (isReport, isGone) = (count > 0, isGone || isAtEnd)
         } else if isGone {
-            // The kernel adds POLLPRI when the group is removed.
+            // The kernel also sets POLLPRI when the group is removed.
             isReport = false
         }
         if isGone {
@@ -111,7 +111,7 @@ final class MemorySource: KernelSource {
         return (isReport && machine.handle(.report(watch.level), at: now) != nil) || isGone
     }
 
-    /// Reads and discards bytes; a writer that is faster than this thread waits for its next turn.
+    /// Reads and discards at most 64 KiB; the descriptor stays ready if there are more bytes.
     private func discard(_ descriptor: Descriptor) -> (count: Int, isAtEnd: Bool) {
         var (total, piece) = (0, [UInt8](repeating: 0, count: 4096))
         for _ in 0..<16 {
@@ -125,8 +125,8 @@ final class MemorySource: KernelSource {
 
     /// Reads the counters of the control group again; returns whether the state has changed.
     ///
-    /// Changes are not reported for a while afterwards; then the counters are read once more, in case that they have
-    /// changed in the meantime.
+    /// A pause follows, in which the source does not wait for changes. At its end, the source reads the counters once
+    /// more, because they may have changed meanwhile.
     private func look(now: UInt64) -> Bool {
         guard var events else { return false }
         _ = discard(events.descriptor)

@@ -16,19 +16,21 @@ package enum MemoryLevel: Int, Sendable, Hashable, Comparable, CaseIterable {
 struct PressureMachine: Sendable, Equatable {
     /// An event that may change the level.
     enum Input: Sendable, Equatable {
-        /// The kernel has reported a level; `normal` is no report.
+        /// The kernel has reported a level; the level `normal` has no effect.
         case report(MemoryLevel)
         /// Time has passed.
         case time
     }
 
-    /// The time in nanoseconds for which a report counts: five windows of a trigger, which fires at most once in each.
+    /// The time in nanoseconds for which a report counts: five windows of a trigger, which fires at most once per
+    /// window.
     static let hold: UInt64 = 10_000_000_000
 
     /// The level since the last input.
     private(set) var level = MemoryLevel.normal
-    /// The times at which the last reports no longer count; 0 without a report.
+    /// The time at which the last report of a warning no longer counts; 0 without a report.
     private var warningEnd: UInt64 = 0
+    /// The time at which the last critical report no longer counts; 0 without a report.
     private var criticalEnd: UInt64 = 0
 
     /// The time at which the level falls without another report; `Monotonic.never` while it is normal.

@@ -1,12 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Machine: what the system tells and is told about this process.
+// Machine: the status that this process reports to its service manager.
 
 internal import CurlewShims
 internal import Glibc
 
-/// The service manager of this process, such as systemd, as the receiver of its status (sd_notify(3)).
+/// The service manager of this process, such as systemd, which receives its status (sd_notify(3)).
 package struct ServiceManager: Sendable {
     /// The maximum number of bytes of a status.
     package static let longestStatus = 1024
@@ -33,7 +33,7 @@ package struct ServiceManager: Sendable {
         curlew_trusted_variable("NOTIFY_SOCKET").flatMap { ServiceManager(address: String(cString: $0)) }
     }
 
-    /// Returns the message for a status, in one line, because a line break would begin another variable.
+    /// Returns the message for a status in one line, because a line break would begin another variable of the protocol.
     package static func message(status: String) -> [UInt8] {
         var text: [UInt8] = []
         for scalar in status.unicodeScalars {

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The environment variables by which systemd names what a service must watch for memory pressure
+/// The environment variables with which systemd names the path that a service watches for memory pressure
 /// (https://systemd.io/MEMORY_PRESSURE).
 enum ServiceVariables: Sendable, Equatable {
     /// The service manager has set no variables.

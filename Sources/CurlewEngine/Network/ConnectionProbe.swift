@@ -5,16 +5,16 @@ internal import CurlewShims
 internal import CurlewSupport
 internal import Glibc
 
-/// Opens TCP connections to find out whether a server responds.
+/// Opens TCP connections to find out whether a server accepts them.
 package enum ConnectionProbe {
-    /// Returns whether one of the addresses accepts a connection, which is closed at once.
+    /// Returns whether one of the addresses accepts a connection; closes all connections.
     ///
-    /// The addresses are tried at the same time, on a thread of its own. Cancellation has no effect.
+    /// A separate thread connects to all addresses at the same time. The cancellation of the task has no effect.
     ///
     /// - Parameters:
     ///   - addresses: At most 16 addresses of 4 or 16 bytes; the others are ignored.
     ///   - port: The port.
-    ///   - limit: The time in nanoseconds.
+    ///   - limit: The time for all addresses together, in nanoseconds.
     package static func reaches(_ addresses: [[UInt8]], port: UInt16, within limit: UInt64) async -> Bool {
         if addresses.isEmpty { return false }
         return await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in

@@ -3,13 +3,13 @@
 
 internal import CurlewShims
 
-/// The way on which the kernel would send packets to an address.
+/// The route on which the kernel would send packets to an address.
 package struct KernelRoute: Sendable, Hashable {
-    /// The kernel's answer to the question for a route.
+    /// The kernel's answer to a request for a route.
     package enum Answer: Sendable, Hashable {
         case route(KernelRoute)
         case noRoute
-        /// The kernel could not be asked.
+        /// The request failed.
         case failed(errno: CInt)
     }
 
@@ -17,7 +17,7 @@ package struct KernelRoute: Sendable, Hashable {
     package var link: String
     /// Whether the address belongs to this machine.
     package var isLocal: Bool
-    /// The local address that the kernel would use, in network order; empty when it has no suitable one.
+    /// The local address that the kernel would use, in network order; empty if the kernel names no address.
     package var source: [UInt8]
 
     package init(link: String, isLocal: Bool = false, source: [UInt8] = []) {
@@ -31,7 +31,7 @@ package struct KernelRoute: Sendable, Hashable {
     /// - Parameters:
     ///   - address: 4 or 16 bytes in network order.
     ///   - source: The local address, of the same family; nil for the kernel's choice.
-    ///   - link: The number of the interface for an address that is valid on one link; 0 otherwise.
+    ///   - link: The number of the interface for a link-local address; 0 otherwise.
     package static func find(to address: [UInt8], from source: [UInt8]? = nil, on link: UInt32 = 0) -> Answer {
         var route = curlew_route()
         let count = CInt(address.count)

@@ -5,8 +5,8 @@ internal import CurlewShims
 internal import Glibc
 internal import CurlewSupport
 
-/// Reads the interfaces, and waits for changes of interfaces, addresses, routes, routing rules, name servers, and of the
-/// property that the connection is metered.
+/// Reads the interfaces, and waits for changes of interfaces, addresses, routes, routing rules, name servers, and of
+/// the metered state of the connection.
 final class LinkSource: KernelSource {
     private let netlink: CInt
     private let names = NameServerFiles()
@@ -20,7 +20,7 @@ final class LinkSource: KernelSource {
     private var nextReading = Monotonic.never
     /// The interfaces since their last change; nil after a change.
     private var links: [LinkState.Link]?
-    /// The kinds of the known interfaces, which never change.
+    /// The kinds of the known interfaces; the kind of an interface never changes.
     private var kinds: [Identity: LinkState.Kind] = [:]
 
     /// The time in nanoseconds within which a new connection to the message bus should give the first value, so that the
@@ -34,7 +34,7 @@ final class LinkSource: KernelSource {
         let name: String
     }
 
-    /// Creates a source; nil when the system does not permit to ask the kernel.
+    /// Creates a source; nil if the system does not permit netlink sockets.
     ///
     /// - Parameter bus: The address of the message bus.
     init?(bus: String = MeteredSource.systemAddress) {
@@ -103,7 +103,7 @@ final class LinkSource: KernelSource {
         let tables = KernelTables()
         guard tables.read() == 0 else { return nil }
         var known: [Identity: LinkState.Kind] = [:]
-        // Scope 253 is that of addresses that are valid on one link only.
+        // Addresses that are valid on one link only have the scope 253.
         let usable = tables.addresses.filter { $0.scope != 253 }
         let hasIPv4 = Set(usable.filter { $0.count == 4 }.map(\.index))
         let hasIPv6 = Set(usable.filter { $0.count == 16 }.map(\.index))
@@ -247,7 +247,7 @@ final class NameServerFiles {
         path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
     }
 
-    /// Reads the reports of changes; returns whether one is about a file of the resolver.
+    /// Reads the reports of changes; returns whether a report is about a file of the resolver.
     func handle() -> Bool {
         var isOurs = false
         var bytes = [UInt8](repeating: 0, count: 16 << 10)

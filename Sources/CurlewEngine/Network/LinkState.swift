@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Network: the state of the machine's interfaces, names and routes, as the kernel reports it.
+// Network: the machine's interfaces and routes, as the kernel reports them, name servers, and the metered state.
 
 internal import CurlewShims
 internal import Glibc
@@ -15,8 +15,11 @@ package struct LinkState: Sendable, Hashable {
         package var kind: Kind
         /// Whether the interface is up and has a carrier.
         package var isRunning: Bool
-        /// Whether the interface has an address that is valid beyond one link, or the address of a loopback interface.
+        /// Whether the interface has an IPv4 address whose scope is wider than one link, or that of a loopback
+        /// interface.
         package var hasIPv4: Bool
+        /// Whether the interface has an IPv6 address whose scope is wider than one link, or that of a loopback
+        /// interface.
         package var hasIPv6: Bool
 
         package init(
@@ -34,9 +37,9 @@ package struct LinkState: Sendable, Hashable {
     package var links: [Link]
     /// Whether the resolver's configuration names a server.
     package var hasNameServer: Bool
-    /// Whether the connection is metered, according to the system; nil when the system does not say.
+    /// Whether the connection is metered, according to NetworkManager; nil if that is unknown.
     package var isMetered: Bool?
-    /// False when the system does not permit to ask the kernel.
+    /// False if the system does not permit netlink sockets.
     package var isKnown: Bool
     /// Grows with each report of the kernel, since routes may change while the other members stay equal.
     package var revision: UInt64
@@ -52,7 +55,7 @@ package struct LinkState: Sendable, Hashable {
         self.revision = revision
     }
 
-    /// The state when the system does not permit to ask the kernel.
+    /// The state if the system does not permit netlink sockets.
     package static let unknown = LinkState(isKnown: false)
 
     /// The monitor of the process.
@@ -60,7 +63,7 @@ package struct LinkState: Sendable, Hashable {
 }
 
 extension LinkState.Kind {
-    /// The facts about an interface from which its kind follows.
+    /// The properties of an interface from which its kind follows.
     struct Facts {
         /// ARPHRD_… of linux/if_arp.h.
         var type: Int

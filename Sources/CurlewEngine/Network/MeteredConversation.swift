@@ -7,8 +7,8 @@
 /// EXTERNAL (D-Bus Specification, "Authentication Protocol").
 ///
 /// Each user of the machine may send signals on the system bus, also signals with NetworkManager's path, and replies
-/// that answer no call. The bus sets the sender of each message. Therefore only the owner of NetworkManager's name can
-/// change the value, and only the bus can name the owner.
+/// without a call. The bus sets the sender of each message. The conversation therefore accepts a value only from the
+/// owner of NetworkManager's name, and the name of the owner only from the bus.
 struct MeteredConversation: Sendable {
     enum State: String, Sendable, CaseIterable { case idle, authenticating, greeting, watching, closed }
 
@@ -41,12 +41,15 @@ struct MeteredConversation: Sendable {
     private var lastSerial: UInt32 = 0
     /// The unique name of NetworkManager's connection; nil while NetworkManager does not run.
     private var owner: String?
-    /// The calls without a reply.
+    /// The number of the call `Hello`, until its reply.
     private var hello: UInt32?
+    /// The numbers of the calls `AddMatch`, until their replies.
     private var matches: Set<UInt32> = []
+    /// The number of the call `GetNameOwner`, until its reply.
     private var nameOwner: UInt32?
+    /// The number of the call that reads the property, until its reply.
     private var metered: UInt32?
-    /// Whether the property has changed since the call `metered`.
+    /// Whether the property has changed since the call that reads it.
     private var isOutdated = false
 
     /// - Parameter userID: The effective user ID of the process.
@@ -69,11 +72,11 @@ struct MeteredConversation: Sendable {
         state = .authenticating
         let digits = "0123456789abcdef".utf8.map { $0 }
         let hexadecimal = String(userID).utf8.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        // A zero byte, with which some systems send credentials, is the first byte on all.
+        // The first byte is zero on all systems; some systems send credentials with it.
         return [.send([0] + Array("AUTH EXTERNAL ".utf8) + hexadecimal + [0x0D, 0x0A])]
     }
 
-    /// Processes received bytes; the size of the buffer for an incomplete message is `DBusMessage.maximumSize`.
+    /// Processes received bytes; an incomplete message has at most `DBusMessage.maximumSize` bytes.
     mutating func receive(_ bytes: some Collection<UInt8>) -> [Action] {
         guard state != .idle, state != .closed else { return [] }
         input += bytes
@@ -122,7 +125,7 @@ struct MeteredConversation: Sendable {
             if rest.count >= Self.maximumLine { throw .malformed }
             return
         }
-        // The line contains the GUID of the bus, which only serves to recognise the bus in a second conversation.
+        // The line contains the GUID of the bus, which identifies the bus in later conversations; this one ignores it.
         guard rest[..<end].starts(with: "OK ".utf8), rest[..<end].last == 0x0D else { throw .malformed }
         rest = rest[(end + 1)...]
         state = .greeting
@@ -154,7 +157,7 @@ struct MeteredConversation: Sendable {
             watch(&actions)
         } else if matches.contains(serial), isFromBus {
             matches.remove(serial)
-            // The conversation would miss changes.
+            // Without the match, the conversation would miss changes.
             if isFailure { close(&actions) }
         } else if serial == nameOwner, isFromBus {
             nameOwner = nil

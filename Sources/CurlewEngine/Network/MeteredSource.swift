@@ -10,7 +10,7 @@ internal import Glibc
 /// The thread polls ``descriptor`` for ``events``, calls ``handle()`` when the descriptor is ready, and drops the
 /// source when ``isClosed`` is true. All calls must come from one thread. No call blocks.
 final class MeteredSource {
-    /// The address of the system's message bus, which `DBUS_SYSTEM_BUS_ADDRESS` can replace.
+    /// The address of the system's message bus: `DBUS_SYSTEM_BUS_ADDRESS`, or the default address if it is unset.
     static var systemAddress: String {
         let address = TrustEnvironment.variable("DBUS_SYSTEM_BUS_ADDRESS") ?? ""
         return address.isEmpty ? "unix:path=/run/dbus/system_bus_socket" : address

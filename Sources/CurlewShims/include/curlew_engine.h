@@ -284,8 +284,8 @@ typedef struct {
 
 /// Asks the kernel for the route to an address of 4 or 16 bytes, with its routing rules and tables; no packet is sent.
 ///
-/// `source` is the local address, of the same family; NULL for the kernel's choice. `index` is that of the interface for
-/// addresses that are valid on one link; 0 otherwise. Returns 0 or errno; without a route it returns 0.
+/// `source` is the local address, of the same family; NULL for the kernel's choice. `index` is the index of the
+/// interface of a link-local address; 0 otherwise. Returns 0 or errno; 0 also if the kernel has no route.
 int curlew_route_find(const uint8_t *bytes, const uint8_t *source, int count, uint32_t index, curlew_route *route);
 
 /// The properties of a file that are compared to detect a change.
