@@ -40,7 +40,7 @@ demo-faults: ## Curlew's errors for about forty faults of a server
 	@swift build --quiet --product Faults
 	@"$$(swift build --show-bin-path)/Faults"
 
-demo-machine: ## changes of the network, activity and memory pressure, in a network namespace of its own
+demo-machine: ## network paths, activity and memory pressure, in a network namespace of its own
 	@Scripts/setup
 	@swift build --quiet --product Watch
 	@Examples/Watch/demo.sh "$$(swift build --show-bin-path)/Watch"

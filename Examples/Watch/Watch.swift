@@ -4,7 +4,8 @@
 // Prints changes of the network, the activity of a session and memory pressure as they happen.
 //     swift run Watch [HOST or ADDRESS …]
 //
-// Each line of the input is a URL to request, or empty for a slow local server. The program ends with its input.
+// Each line of the input is a URL to request; an empty line requests a slow local server. The program ends at the end
+// of its input.
 
 import Curlew
 import CurlewTerminal
@@ -50,7 +51,7 @@ struct Watch {
         }
     }
 
-    /// The lines of the standard input; reading blocks a thread, so that it has its own.
+    /// The lines of the standard input; a separate thread reads them, because a read blocks its thread.
     static func input() -> AsyncStream<String> {
         let (lines, continuation) = AsyncStream<String>.makeStream()
         DispatchQueue(label: "input").async {
@@ -60,7 +61,7 @@ struct Watch {
         return lines
     }
 
-    /// Prints a line at once, also into a pipe.
+    /// Prints a line, and flushes the output so that a pipe receives it at once.
     static func say(_ text: String) {
         let line = Array("\(text)\n".utf8)
         write(STDOUT_FILENO, line, line.count)

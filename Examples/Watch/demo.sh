@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs Watch in a network namespace of its own, and changes the network around it. Needs no privileges where the kernel
-# permits user namespaces.
+# Runs Watch in a network namespace of its own, and changes links, addresses, routes and rules there. Needs no
+# privileges if the kernel permits user namespaces.
 #     Examples/Watch/demo.sh PATH-OF-WATCH
 set -euo pipefail
 WATCH=$1
@@ -10,8 +10,8 @@ command -v ip > /dev/null || [ -x /usr/sbin/ip ] || missing="the program ip; ins
 [ -n "$missing" ] || unshare --user --map-root-user --net true 2> /dev/null \
     || missing="network namespaces for this user: the kernel or its security modules forbid them (unshare --user --net)"
 if [ -n "$missing" ]; then
-    echo "This demonstration misses $missing."
-    echo "The present state of this machine, and a request:"
+    echo "This demonstration needs $missing."
+    echo "Watch prints the present state of this machine, and a request:"
     echo | "$WATCH" localhost
     exit
 fi
@@ -21,7 +21,7 @@ exec unshare --user --map-root-user --net --pid --fork --kill-child bash -c '
     PATH=$PATH:/usr/sbin:/sbin
     coproc WATCH { exec "$0" 10.9.0.7 2> /dev/null; }
     exec 3>&"${WATCH[1]}" 4<&"${WATCH[0]}"
-    # shows TEXT prints the lines of Watch up to one that contains a text.
+    # shows TEXT prints the lines of Watch up to the first line that contains TEXT.
     shows() {
         local line
         while IFS= read -r -t 30 line <&4; do
@@ -42,12 +42,12 @@ exec unshare --user --map-root-user --net --pid --fork --kill-child bash -c '
     shows "10.9.0.7: connected by eth0"
     run ip route add default via 10.9.0.2
     shows "path: connected by eth0"
-    echo "\$ # the cable is pulled"
+    echo "\$ # the link loses its carrier, as without its cable"
     ip link set far0 down
     shows "path: not connected: the link is down"
     ip link set far0 up
     shows "path: connected by eth0"
-    echo "\$ # a second network, which a routing rule selects, as VPNs do"
+    echo "\$ # a second network, which a routing rule selects, as with a VPN"
     ip link add vpn0 type veth peer name far1
     ip link set far1 up
     ip link set vpn0 up
@@ -57,7 +57,7 @@ exec unshare --user --map-root-user --net --pid --fork --kill-child bash -c '
     shows "path: connected by vpn0"
     run ip rule delete priority 100
     shows "path: connected by eth0"
-    echo "\$ # a request that takes 1.5 s; the activity shows after 1 s"
+    echo "\$ # a request that takes 1.5 s; the activity is shown after 1 s"
     echo >&3
     shows "activity: on"
     shows "activity: off"
