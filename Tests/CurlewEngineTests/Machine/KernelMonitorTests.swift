@@ -12,7 +12,7 @@ import Testing
 struct KernelMonitorTests {
     /// A part of the kernel that a test changes.
     private final class Machine: Sendable {
-        /// Is readable after a change.
+        /// The descriptor that is readable after a change.
         let descriptor = curlew_eventfd_create()
         let value = Lock(0)
         let reads = Lock(0)
@@ -126,7 +126,7 @@ struct KernelMonitorTests {
 
     @Test func manyChangesLeadToFewReads() async {
         let machine = Machine()
-        // So long that a second read within the test would be a fault.
+        // The spacing is longer than the test, so that a second read would be a fault.
         let monitor = machine.monitor(spacing: 600_000_000_000)
         var (changes, number) = states(of: monitor)
         #expect(await changes.next() == 0)

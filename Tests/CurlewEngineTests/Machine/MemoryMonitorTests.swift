@@ -10,7 +10,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct MemoryMonitorTests {
-    /// A place whose FIFO reports warnings, and whose control group has events.
+    /// Returns a scene whose FIFO reports warnings, and whose control group has events.
     private func scene() throws -> (MemoryScene, fifo: String) {
         let scene = try MemoryScene()
         let fifo = "\(scene.root)/fifo"
@@ -41,7 +41,7 @@ struct MemoryMonitorTests {
         warn(fifo)
         let change = await changes.next()
         #expect(change?.0 == .warning)
-        // One for the start of the thread, one for the byte, and one if a read was a moment ago.
+        // The start of the thread, the byte, and the delay after a recent read each cause one wake-up.
         #expect(change?.wakeUps ?? 99 <= 3)
         monitor.end(number)
     }

@@ -43,7 +43,7 @@ struct MemorySourceTests {
         #expect(source.deadline == Monotonic.never)
     }
 
-    /// The kernel reports POLLERR for ever once the group is removed.
+    /// After the removal of a group, poll(2) reports POLLERR for each of its triggers without end.
     @Test func removedTriggerIsDropped() throws {
         let scene = try MemoryScene()
         let source = MemorySource(scene.places)
@@ -52,7 +52,7 @@ struct MemorySourceTests {
         #expect(source.handle([KernelWait(triggers[2], POLLPRI | POLLERR)], now: 5))
         #expect(source.read(now: 5).level == .normal)
         #expect(source.triggers == [triggers[0], triggers[1], triggers[3]])
-        #expect(source.paths.contains(path), "the other trigger of the file is left")
+        #expect(source.paths.contains(path), "the other trigger of the file stays")
         #expect(source.handle([KernelWait(triggers[3], POLLERR)], now: 5))
         #expect(source.triggers == [triggers[0], triggers[1]])
         #expect(!source.paths.contains(path))

@@ -299,7 +299,7 @@ struct DBusMessageTests {
         }
     }
 
-    /// The variant of the property itself counts as well.
+    /// The variant of the property also counts as a container.
     @Test func nestingOfContainersIsLimited() throws {
         let most = 64
         for (count, isAccepted) in [(2, true), (most, true), (most + 1, false), (10_000, false)] {

@@ -18,9 +18,8 @@ struct LinkTests {
 
         func write(_ text: String, to name: String) throws {
             let place = "\(path)/\(name)"
-            try FileManager.default.createDirectory(
-                atPath: String(place[..<(place.lastIndex(of: "/") ?? place.endIndex)]),
-                withIntermediateDirectories: true)
+            let folder = String(place[..<(place.lastIndex(of: "/") ?? place.endIndex)])
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             try Data(text.utf8).write(to: URL(filePath: place))
         }
     }
@@ -46,7 +45,7 @@ struct LinkTests {
             #expect(known == device.kind, "\(device.name)")
         }
         #expect(LinkState.Kind(of: "gone", system: root.path) == .other)
-        // The files are about an interface of another network namespace.
+        // The files describe an interface of another network namespace.
         #expect(LinkState.Kind(of: "wlan0", index: 99, type: 1, system: root.path) == .ethernet)
         #expect(LinkState.Kind(of: "tap0", index: 99, type: 1, driver: "tun", system: root.path) == .ethernet)
         #expect(LinkState.Kind(of: "x", index: 99, type: 1, driver: "veth", system: root.path) == .ethernet)
@@ -128,7 +127,7 @@ struct LinkTests {
         #expect(files.hasServer)
         #expect(!files.handle())
         try folder.write("", to: "hosts")
-        #expect(!files.handle(), "other files of the folder do not matter")
+        #expect(!files.handle(), "changes of other files in the folder are not reported")
         try folder.write("# nothing\n", to: "real/stub-resolv.conf")
         #expect(files.handle())
         #expect(!files.hasServer)

@@ -167,7 +167,7 @@ struct MeteredSourceTests {
         #expect(String(decoding: bus.receive().dropFirst(), as: UTF8.self).hasPrefix("AUTH EXTERNAL "))
     }
 
-    @Test func busThatDoesNotReadIsLeft() throws {
+    @Test func connectionToABusThatDoesNotReadIsClosed() throws {
         let (near, far) = try Self.pair()
         let bus = BusEnd(descriptor: far)
         let source = MeteredSource(descriptor: near)

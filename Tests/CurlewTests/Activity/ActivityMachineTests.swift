@@ -9,7 +9,7 @@ import Testing
 struct ActivityMachineTests {
     private typealias Machine = ActivityMachine
 
-    /// The situations of a machine, and the inputs that lead to them.
+    /// The situations of a machine, with the inputs that lead to them.
     enum Situation: String, CaseIterable {
         case idle, off, offBusy, starting, startingIdle, active, ending
 
@@ -27,7 +27,7 @@ struct ActivityMachineTests {
     }
 
     enum Outcome: Equatable {
-        /// Nothing changes.
+        /// The input has no effect.
         case stays
         /// The machine moves to a state; it starts a timer with a delay in seconds, or cancels its timer.
         case moves(ActivityMonitor.State, timer: Int? = nil, cancels: Bool = false)
@@ -119,7 +119,7 @@ struct ActivityMachineTests {
                 #expect(found == outcome, "\(situation) \(name)")
                 #expect(effects.hasChanged == (machine.state != before), "\(situation) \(name)")
                 #expect(effects.timer.map(\.token) == (effects.timer == nil ? nil : machine.token))
-                // A timer runs exactly in the two states that wait for one.
+                // A timer runs exactly in the two states with a delay.
                 let waits = machine.state == .delayingStart || machine.state == .delayingEnd
                 #expect((machine.token != nil) == waits, "\(situation) \(name)")
                 #expect(found != .stays || machine.token == token, "\(situation) \(name)")

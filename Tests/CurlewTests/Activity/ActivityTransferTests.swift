@@ -15,10 +15,10 @@ struct ActivityTransferTests {
 
     // MARK: Starts and ends
 
-    @Test(arguments: Taking.allCases) func transferCountsUntilItsEnd(_ way: Taking) async throws {
+    @Test(arguments: Taking.allCases) func transferCountsUntilItsEnd(_ taking: Taking) async throws {
         let scene = try ActivityScene()
         let monitor = ActivityMonitor(immediatelyFor: session)
-        async let taken = way(scene.request(), by: session)
+        async let taken = taking(scene.request(), by: session)
         await scene.gate().waitUntilReached()
         #expect(monitor.transfers.count == 1)
         scene.gate().open()

@@ -95,7 +95,7 @@ struct RefreshableTests {
             _ = try await transfers[number].value
         }
         #expect(!list.isRefreshing)
-        // A followed transfer does not keep a refresh from running.
+        // A followed transfer does not delay a refresh.
         #expect(await list.refresh {})
     }
 }

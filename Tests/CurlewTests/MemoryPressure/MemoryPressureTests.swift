@@ -19,7 +19,7 @@ struct MemoryPressureTests {
         #expect(await levels.next() == .warning)
         source.set(.critical)
         source.set(.normal)
-        #expect(await levels.next() == .normal, "only the newest level is kept")
+        #expect(await levels.next() == .normal, "a slow reader receives only the newest level")
     }
 
     @Test func cancelledReaderEndsWatching() async {
@@ -93,7 +93,7 @@ struct MemoryPressureTests {
         #expect(
             support.description.hasPrefix(
                 "not watched (\(files.root)/proc/pressure/memory: the kernel has no pressure stall information; "))
-        // Nothing is delivered until the reader is cancelled.
+        // The sequence delivers no further level until the reader is cancelled.
         let reader = Task {
             var levels = pressure.makeAsyncIterator()
             return (await levels.next(), await levels.next())
@@ -123,7 +123,7 @@ struct MemoryPressureTests {
     }
 }
 
-/// A memory pressure that a test sets, and that knows what its readers have handled.
+/// A memory pressure that a test sets, and that counts the levels that its readers have handled.
 final class PressureSource: Sendable {
     private struct Reader: Sendable {
         let newest = Newest<MemoryPressure.Level>()

@@ -154,7 +154,7 @@ private final class MeteredWatcher: Sendable {
     deinit { close(lifeline) }
 }
 
-/// The conversation with a real bus, on which another implementation of D-Bus plays NetworkManager.
+/// The conversation with a real bus, on which a program with another implementation of D-Bus has NetworkManager's name.
 @Suite("NetworkManager on a message bus", .enabledIfInstalled(.dbus), .peer(.dbus), .timeLimit(.minutes(5)))
 struct NetworkManagerTests {
     /// Waits for a value and returns the values before it without repetitions; nil if the source is closed before.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-/// Each state of a check with each input.
+/// The step for each input in each state of a check.
 @Suite struct CheckMachineTests {
     enum Input: Sendable, CaseIterable { case changed, changedWithoutNeed, succeeded, failed, waited }
 

@@ -23,7 +23,7 @@ struct NamespaceTests {
         try network.run("ip route add default via 10.9.0.2")
         _ = try await network.wait(for: "path: connected by eth0 (ethernet")
 
-        // The carrier.
+        // The link loses its carrier.
         try network.run("ip link set far0 down")
         _ = try await network.wait(for: "path: not connected: the link is down")
         try network.run("ip link set far0 up")
@@ -50,7 +50,7 @@ struct NamespaceTests {
         try network.run("ip route delete unreachable 10.9.0.7/32")
         _ = try await network.wait(for: "10.9.0.7: connected by eth0 (ethernet")
 
-        // The address, then the link.
+        // The interface loses its address, then disappears.
         try network.run("ip address delete 10.9.0.1/24 dev eth0")
         _ = try await network.wait(for: "path: not connected: no route")
         try network.run("ip address add 10.9.0.1/24 dev eth0", "ip route add default dev eth0")
@@ -79,7 +79,7 @@ struct NamespaceTests {
         try network.run("> http://127.0.0.1:1/")
         _ = try await network.wait(for: "activity: on")
         try network.run("ip link set lo up")
-        // Now the kernel refuses each further attempt at once.
+        // With a route, the kernel refuses each further attempt at once.
         let lines = try await network.wait(for: "activity: off")
         #expect(lines.contains { $0.hasPrefix("127.0.0.1: connected by lo (loopback") })
         #expect(lines.contains { $0.hasPrefix("error: ") })

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// A network namespace with the program Watch and a shell inside, which end with this object.
+/// A network namespace with a shell and the program Watch, which both end with this object.
 final class NetworkNamespace {
     /// Whether the kernel permits this user to create a network namespace.
     static let isPermitted: Bool = {
@@ -49,7 +49,7 @@ final class NetworkNamespace {
         self.lines = lines.makeAsyncIterator()
         try process.run()
         let handle = output.fileHandleForReading
-        // A separate thread, because reading blocks and a task must not block its thread.
+        // A separate thread reads, because a read blocks and a task must not block its thread.
         Thread.detachNewThread {
             var text = Data()
             while true {

@@ -45,7 +45,7 @@ struct PathMonitorTests {
     @Test(arguments: ["", "example.com", "127.1", "::1%", "10.0.0.1%eth0", "fe80::1%eth0%1 ", "[::1]"])
     func invalidAddressIsRefused(_ text: String) throws {
         if text == "fe80::1%eth0%1 " {
-            // The kernel allows such a name.
+            // The kernel permits such a name of an interface.
             _ = try PathMonitor(address: text)
             return
         }
@@ -312,7 +312,7 @@ struct PathMonitorTests {
         var paths = monitor.makeAsyncIterator()
         var path = await paths.next()
         if path?.status == .unknown { path = await paths.next() }
-        #expect(path?.obstacle == .noRoute, "the machine has no way to the outside")
+        #expect(path?.obstacle == .noRoute, "the machine has no route to the Internet")
         kernel.set([198, 41, 0, 4], Self.route("eth0"))
         path = await paths.next()
         // The failure without a connection says nothing about the name.
@@ -407,7 +407,8 @@ struct PathMonitorTests {
         server.stop()
         #expect(await !PathMonitor.Probe.connection(to: "127.0.0.1", port: port).check(path))
         #expect(await !PathMonitor.Probe.connection(to: "127.0.0.1", port: 70_000).check(path))
-        // 192.0.2.0/24 is for documentation: packets to it vanish, or the kernel refuses them.
+        // The addresses of 192.0.2.0/24 are for documentation: routers drop packets to them, or the kernel refuses
+        // them.
         let silent = PathMonitor.Probe.connection(to: "192.0.2.1", port: 9, within: .milliseconds(50))
         #expect(await !silent.check(path))
     }

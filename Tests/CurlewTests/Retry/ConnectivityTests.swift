@@ -13,7 +13,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ConnectivityTests {
     /// A stand-in for the machine's connectivity, which returns when its gate opens.
-    private struct Way: Sendable {
+    private struct ManualConnectivity: Sendable {
         let gate = Gate()
         private let reached = Signal()
         var arrivals: UInt64 { reached.count }
@@ -31,7 +31,7 @@ struct ConnectivityTests {
 
     /// A request that fails with the given errors in order and then succeeds.
     private func request(
-        _ policy: RetryPolicy, _ clock: any Clock<Duration>, _ failures: [NetworkError.Kind], _ path: Way
+        _ policy: RetryPolicy, _ clock: any Clock<Duration>, _ failures: [NetworkError.Kind], _ path: ManualConnectivity
     ) -> (request: Request, sent: Lock<Int>) {
         let left = Lock(failures)
         let sent = Lock(0)
@@ -52,7 +52,7 @@ struct ConnectivityTests {
     @Test(arguments: [NetworkError.Kind.cannotConnect, .cannotResolve]) func retryWaitsForConnectivity(
         _ kind: NetworkError.Kind
     ) async throws {
-        let (clock, path) = (RecordingClock(), Way())
+        let (clock, path) = (RecordingClock(), ManualConnectivity())
         let (request, sent) = request(policy, clock, [kind], path)
         let transfer = Session().transfer(request).start()
         await path.waitUntilReached()
@@ -64,7 +64,7 @@ struct ConnectivityTests {
     }
 
     @Test func otherFailuresAndPoliciesDoNotWaitForConnectivity() async throws {
-        let path = Way()
+        let path = ManualConnectivity()
         let (lost, first) = request(policy, RecordingClock(), [.connectionLost, .timedOut], path)
         _ = try await Session().data(for: lost)
         let (plain, second) = request(RetryPolicy(limit: 2, backoff: .none), RecordingClock(), [.cannotConnect], path)
@@ -73,7 +73,7 @@ struct ConnectivityTests {
     }
 
     @Test func deadlineEndsTheConnectivityWait() async throws {
-        let (clock, path) = (StubClock(), Way())
+        let (clock, path) = (StubClock(), ManualConnectivity())
         var policy = policy
         policy.deadline = .seconds(20)
         let (request, sent) = request(policy, clock, [.cannotConnect, .cannotConnect], path)
@@ -87,7 +87,7 @@ struct ConnectivityTests {
     }
 
     @Test func cancellationEndsTheConnectivityWait() async throws {
-        let path = Way()
+        let path = ManualConnectivity()
         let (request, sent) = request(policy, RecordingClock(), [.cannotConnect], path)
         let transfer = Session().transfer(request).start()
         await path.waitUntilReached()
@@ -96,7 +96,7 @@ struct ConnectivityTests {
         #expect(sent.withLock { $0 } == 1)
     }
 
-    /// The wait is for the way to the server itself, so that a server on this machine needs no way to the outside.
+    /// A retry waits for a route to the server; a server on this machine needs no route to the Internet.
     @Test func connectivityWaitUsesTheRouteToTheServer() async {
         let connectivity = Connectivity(monitor: nil, resolver: .system, routes: nil)
         await connectivity.wait(for: "http://127.0.0.1:1/")
@@ -107,13 +107,13 @@ struct ConnectivityTests {
         await connectivity.wait(for: request)
     }
 
-    @Test func connectivityWaitIsForTheProxy() async throws {
+    @Test func connectivityWaitUsesTheRouteToTheProxy() async throws {
         let routes = RouteTable(
             Session.Configuration { $0.proxy = .always(try! Proxy("http://127.0.0.1:3128")) }, environment: .current
         ) { _ in fatalError("no TLS") }
-        // The name does not exist, and is not looked up here.
+        // The proxy looks up the name of the server.
         let resolver = EngineResolver.asynchronous { _ in
-            Issue.record("the name is for the proxy")
+            Issue.record("the wait looks up the name of the server")
             return .failure(.unknown("refused"))
         }
         await Connectivity(monitor: nil, resolver: resolver, routes: routes).wait(for: "http://www.example.com/")
