@@ -9,8 +9,7 @@ internal import CurlewSupport
 /// ```swift
 /// let network = Simulated(PathMonitor.Path(.unsatisfied, obstacle: .linkDown))
 /// let session = Session(path: network.monitor)
-/// // …
-/// network.value = PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("wlan0", kind: .wifi))
+/// network.value = PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("eth0"))
 /// ```
 ///
 /// Any thread may read and set the value.
