@@ -74,9 +74,9 @@ public struct Refreshable: AsyncSequence, Sendable {
 
     /// Runs a closure; if the closure of another call runs already, waits for the end of that closure instead.
     ///
-    /// A call whose task is cancelled stops waiting, which does not affect the closure of the other call. A closure must
-    /// not refresh the same value, since it would wait for its own end. An error of the closure is thrown to its own
-    /// caller only.
+    /// A call whose task is cancelled stops waiting, which does not affect the closure of the other call. A closure
+    /// must not refresh the same value, since it would wait for its own end. An error of the closure is thrown to its
+    /// own caller only.
     ///
     /// - Parameter body: Refreshes the content; runs in the caller's isolation.
     /// - Returns: Whether `body` ran; false also when the task was cancelled while it waited.

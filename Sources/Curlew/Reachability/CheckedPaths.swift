@@ -107,7 +107,7 @@ final class HostCheck: PathCheck {
     /// The network of the last look-up; nil before the first one.
     private let known = Lock<Network?>(nil)
 
-    /// What the result of a look-up may depend on.
+    /// The facts on which the result of a look-up may depend.
     private struct Network: Sendable, Equatable {
         let links: [LinkState.Link]
         let hasNameServer: Bool

@@ -59,9 +59,9 @@ public struct PathMonitor: AsyncSequence, Sendable {
 
     /// Creates a monitor of the routes to a host.
     ///
-    /// For each iterator, the monitor looks up the name and asks the kernel for the routes to its addresses. It looks up
-    /// the name again after each change of interfaces, of name servers, of these routes, or of the route to the Internet.
-    /// The path is satisfied if the kernel has a usable route to one of the addresses. The status is
+    /// For each iterator, the monitor looks up the name and asks the kernel for the routes to its addresses. It looks
+    /// up the name again after each change of interfaces, of name servers, of these routes, or of the route to the
+    /// Internet. The path is satisfied if the kernel has a usable route to one of the addresses. The status is
     /// ``Path/Status/unknown`` until the first look-up has ended; later look-ups keep the last result until they end.
     /// The monitor repeats a failed look-up after 1 s, 2 s, 4 s and so on up to 60 s, until it succeeds.
     ///

@@ -47,7 +47,8 @@ package struct KernelRoute: Sendable, Hashable {
 
     /// Returns the number of an interface; 0 when it does not exist.
     ///
-    /// - Parameter name: Its name, or its number in decimal digits, as in the answers of some resolvers (RFC 4007 §11.2).
+    /// - Parameter name: Its name, or its number in decimal digits, as in the answers of some resolvers (RFC 4007
+    ///   §11.2).
     package static func number(ofLink name: String) -> UInt32 {
         let number = curlew_link_number(name)
         return number == 0 ? UInt32(name) ?? 0 : number

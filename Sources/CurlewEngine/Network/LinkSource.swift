@@ -23,8 +23,8 @@ final class LinkSource: KernelSource {
     /// The kinds of the known interfaces; the kind of an interface never changes.
     private var kinds: [Identity: LinkState.Kind] = [:]
 
-    /// The time in nanoseconds within which a new connection to the message bus should give the first value, so that the
-    /// first state has it.
+    /// The time in nanoseconds within which a new connection to the message bus should give the first value, so that
+    /// the first state has it.
     static let patience: UInt64 = 100_000_000
     /// The time in nanoseconds between two attempts to read the kernel's tables.
     static let pause: UInt64 = 1_000_000_000

@@ -61,7 +61,7 @@ final class MeteredSource {
     /// Whether the bus has closed the connection, or an error has ended it.
     var isClosed: Bool { descriptor < 0 }
 
-    /// Waits until the conversation knows the value, or knows that there is none.
+    /// Waits until the conversation has the first value, or the reply that there is no value.
     ///
     /// - Parameter deadline: The latest end of the wait, by the monotonic clock in nanoseconds.
     func waitForValue(until deadline: UInt64) {
