@@ -95,7 +95,7 @@ struct MemorySourceTests {
         let events = "\(scene.group)/memory.events"
         try scene.write("high 10\nmax 10\noom 10\noom_kill 10\n", to: events)
         let source = MemorySource(scene.places)
-        try scene.write("high 10\nmax 11\noom 10\noom_kill 10\n", to: events)
+        try scene.write("high 11\nmax 10\noom 10\noom_kill 10\n", to: events)
         // The time of the first reading is that of the clock.
         let now = Monotonic.now()
         #expect(source.handle(source.ready(), now: now))
@@ -103,7 +103,7 @@ struct MemorySourceTests {
         // Further changes are read after the pause only.
         #expect(source.waits.map(\.descriptor) == source.triggers)
         #expect(source.deadline == now + MemorySource.pause)
-        try scene.write("high 10\nmax 11\noom 11\noom_kill 10\n", to: events)
+        try scene.write("high 11\nmax 10\noom 11\noom_kill 10\n", to: events)
         #expect(source.read(now: now + MemorySource.pause - 1).level == .warning)
         let later = now + MemorySource.pause
         #expect(source.read(now: later).level == .critical)
