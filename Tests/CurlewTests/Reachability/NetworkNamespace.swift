@@ -3,8 +3,8 @@
 
 import Foundation
 
-/// A network namespace with a shell and the program Watch, which both end with this object.
-final class NetworkNamespace {
+/// A network namespace with the program Watch and a shell inside, which end together.
+enum NetworkNamespace {
     /// Whether the kernel permits this user to create a network namespace.
     static let isPermitted: Bool = {
         let process = Process()
@@ -16,72 +16,64 @@ final class NetworkNamespace {
         return process.terminationStatus == 0
     }()
 
-    private let process = Process()
-    private let input = Pipe()
-    private var lines: AsyncStream<String>.Iterator
+    /// The steps run in the shell, because each wait of a task takes seconds while many tests run.
+    private static let script = """
+        PATH=$PATH:/usr/sbin:/sbin
+        coproc WATCH { exec "$0" "$@" 2>&1; }
+        exec 3>&"${WATCH[1]}" 4<&"${WATCH[0]}"
+        while IFS= read -r line; do
+            case $line in
+                "> "*) echo "${line#> }" >&3 ;;
+                "< "*)
+                    while true; do
+                        IFS= read -r -t 120 seen <&4 || { echo "failed: $line"; exit 1; }
+                        echo "$seen"
+                        if [[ $seen == "${line#< }"* ]]; then break; fi
+                    done ;;
+                *) eval "$line" 2>&1 || { echo "failed: $line"; exit 1; } ;;
+            esac
+        done
+        """
 
-    /// Starts Watch for some hosts, without an interface that is up.
-    init(watching hosts: [String]) throws {
+    /// Starts Watch without an interface that is up, and runs steps.
+    ///
+    /// - Parameters:
+    ///   - hosts: The hosts whose paths Watch prints.
+    ///   - steps: Lines for the input of Watch after "> ", starts of lines to wait for in its output after "< ", and
+    ///     commands of the shell.
+    /// - Returns: The lines of Watch.
+    /// - Throws: An error with all lines when a step has failed.
+    static func run(watching hosts: [String], _ steps: [String]) async throws -> [String] {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let watch = URL(fileURLWithPath: own).deletingLastPathComponent().appendingPathComponent("Watch").path
-        // Each line of the input is a command of the shell; "> TEXT" is a line for Watch.
-        let script = """
-            PATH=$PATH:/usr/sbin:/sbin
-            coproc WATCH { exec "$0" "$@" 2>&1; }
-            exec 3>&"${WATCH[1]}" 4<&"${WATCH[0]}"
-            cat <&4 &
-            while IFS= read -r line; do
-                case $line in
-                    "> "*) echo "${line#> }" >&3 ;;
-                    *) eval "$line" || echo "failed: $line" ;;
-                esac
-            done
-            """
+        let (process, input, output) = (Process(), Pipe(), Pipe())
         process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
         process.arguments =
             ["--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "bash", "-c", script, watch]
             + hosts
         process.environment = ChildProgram.environment()
         process.standardInput = input
-        let output = Pipe()
         process.standardOutput = output
-        let (lines, continuation) = AsyncStream<String>.makeStream()
-        self.lines = lines.makeAsyncIterator()
-        try process.run()
-        let handle = output.fileHandleForReading
-        // A separate thread reads, because a read blocks and a task must not block its thread.
-        Thread.detachNewThread {
-            var text = Data()
-            while true {
-                let more = handle.availableData
-                if more.isEmpty { break }
-                text += more
-                while let end = text.firstIndex(of: UInt8(ascii: "\n")) {
-                    continuation.yield(String(decoding: text[text.startIndex..<end], as: UTF8.self))
-                    text = Data(text[(end + 1)...])
+        let data = try await withCheckedThrowingContinuation { continuation in
+            // A separate thread, because reading to the end blocks and a task must not block its thread.
+            Thread.detachNewThread {
+                do {
+                    try process.run()
+                    let text = steps.map { $0 + "\n" }.joined()
+                    try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+                    try input.fileHandleForWriting.close()
+                    let data = output.fileHandleForReading.readDataToEndOfFile()
+                    process.waitUntilExit()
+                    continuation.resume(returning: data)
+                } catch {
+                    continuation.resume(throwing: error)
                 }
             }
-            continuation.finish()
         }
-    }
-
-    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
-
-    /// Sends commands to the shell, or lines after "> " to Watch.
-    func run(_ commands: String...) throws {
-        try input.fileHandleForWriting.write(contentsOf: Data(commands.map { $0 + "\n" }.joined().utf8))
-    }
-
-    /// Waits for a line that begins with a text, and returns the lines up to it.
-    ///
-    /// - Throws: An error with all lines when the output ends first, or when a command has failed.
-    func wait(for start: String) async throws -> [String] {
-        var seen: [String] = []
-        while let next = await lines.next() {
-            seen.append(next)
-            if next.hasPrefix(start) { return seen }
-            if next.hasPrefix("failed: ") { break }
+        let lines = String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+        if process.terminationStatus != 0 || lines.contains(where: { $0.hasPrefix("failed: ") }) {
+            throw ChildProgram.Failed(description: lines.joined(separator: "\n"))
         }
-        throw ChildProgram.Failed(description: "“\(start)” is missing in:\n" + seen.joined(separator: "\n"))
+        return lines
     }
 }
