@@ -95,7 +95,7 @@ actor CheckedPaths<Check: PathCheck> {
 final class HostCheck: PathCheck {
     private enum Addresses: Sendable {
         case unknown
-        /// The look-up failed; whether the machine had a route to the Internet at its start.
+        /// The look-up failed; whether a name server could be asked at its start.
         case failed(isConnected: Bool)
         case found([PathTarget])
     }
@@ -110,7 +110,7 @@ final class HostCheck: PathCheck {
     /// The facts on which the result of a look-up may depend.
     private struct Network: Sendable, Equatable {
         let links: [LinkState.Link]
-        let hasNameServer: Bool
+        let nameServers: [String]
         let outside: PathMonitor.Path
         let host: PathMonitor.Path
     }
@@ -127,9 +127,8 @@ final class HostCheck: PathCheck {
         case .unknown:
             return source.to(.addresses([])).path(state)
         case .failed(let isConnected):
-            // Without a route to the Internet, that route has the obstacle, and the name may exist.
-            let path = source.to(.outside).path(state)
-            guard path.isSatisfied else { return path }
+            // Without a name server, the route to the Internet has the obstacle, and the name may exist.
+            guard source.hasNameService(state) else { return source.to(.outside).path(state) }
             // A failure without a connection says nothing about the name; another look-up has begun.
             var failed = source.to(.addresses([])).path(state)
             if isConnected { (failed.status, failed.obstacle) = (.unsatisfied, .nameNotResolved) }
@@ -142,7 +141,7 @@ final class HostCheck: PathCheck {
     /// Reports about other routes, which a busy machine changes all the time, lead to no look-up.
     func hasChanged(_ state: LinkState) -> Bool {
         let now = Network(
-            links: state.links, hasNameServer: state.hasNameServer, outside: source.to(.outside).path(state),
+            links: state.links, nameServers: state.nameServers, outside: source.to(.outside).path(state),
             host: path(state))
         return known.withLock { known in
             defer { known = now }
@@ -151,7 +150,7 @@ final class HostCheck: PathCheck {
     }
 
     func run(_ state: LinkState) async -> Bool {
-        let isConnected = source.to(.outside).path(state).isSatisfied
+        let isConnected = source.hasNameService(state)
         guard let outcome = await resolver.addressesUnlessCancelled(of: name) else { return false }
         var targets: [PathTarget] = []
         if case .success(let found) = outcome { targets = found.endpoints.compactMap { PathTarget(address: $0.ip) } }

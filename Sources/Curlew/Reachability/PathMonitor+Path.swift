@@ -79,7 +79,7 @@ extension PathMonitor {
             case linkDown
             /// The machine has no suitable source address for the route.
             case noAddress
-            /// The look-up of the host's name failed, although the machine has a route to the Internet.
+            /// The look-up of the host's name failed, although a name server can be asked.
             case nameNotResolved
             /// The probe failed.
             case probeFailed

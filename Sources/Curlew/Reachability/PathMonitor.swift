@@ -120,7 +120,7 @@ public struct PathMonitor: AsyncSequence, Sendable {
     /// Starts to observe; the end of the iterator or the cancellation of its task ends the observation.
     public func makeAsyncIterator() -> AsyncStream<PathMonitor.Path>.Iterator { paths().makeAsyncIterator() }
 
-    /// The first path of a new iterator.
+    /// The present path.
     ///
     /// The monitor of a host looks up the name first, and a probing monitor first probes a satisfied path, once. The
     /// path is ``Path/unknown`` if the task is cancelled.

@@ -38,6 +38,9 @@ struct PathTarget: Sendable, Hashable {
 
     var isLinkLocal: Bool { Self.isLinkLocal(bytes) }
 
+    /// Whether the address is that of the loopback interface (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
+    var isLoopback: Bool { isIPv6 ? bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1 : bytes[0] == 127 }
+
     /// Whether an address is valid on one link only (RFC 3927, RFC 4291 §2.5.6).
     static func isLinkLocal(_ bytes: [UInt8]) -> Bool {
         bytes.count == 4 ? bytes[0] == 169 && bytes[1] == 254 : bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
@@ -66,7 +69,7 @@ extension PathMonitor.Path {
     ///   - scope: The routes that the path is about.
     ///   - answers: The kernel's answer for each of the targets of `scope`, in their order.
     init(_ state: LinkState, _ scope: Scope, _ answers: [KernelRoute.Answer]) {
-        self.init(.unknown, interfaces: state.links.map { Interface($0) }, hasDNS: state.hasNameServer)
+        self.init(.unknown, interfaces: state.links.map { Interface($0) }, hasDNS: !state.nameServers.isEmpty)
         isMetered = state.isMetered
         guard state.isKnown else {
             obstacle = .noAnswer

@@ -44,6 +44,19 @@ struct PathSource: Sendable {
         PathMonitor.Path(state, scope, state.isKnown ? scope.targets.map(ask) : [])
     }
 
+    /// Whether a failed look-up says something about the name: a name server can be asked.
+    ///
+    /// The kernel has a route to the Internet or to a name server. A name server on this machine needs an interface that
+    /// is connected.
+    func hasNameService(_ state: LinkState) -> Bool {
+        if to(.outside).path(state).isSatisfied { return true }
+        let servers = state.nameServers.compactMap { PathTarget(address: $0) }
+        let isConnected = state.links.contains { $0.kind != .loopback && $0.isRunning && ($0.hasIPv4 || $0.hasIPv6) }
+        return servers.contains { server in
+            server.isLoopback ? isConnected : to(.addresses([server])).path(state).isSatisfied
+        }
+    }
+
     /// Returns the present path, and the newest one after each change.
     func paths() -> AsyncStream<PathMonitor.Path> {
         .newest { newest in

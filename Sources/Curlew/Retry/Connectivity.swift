@@ -20,7 +20,7 @@ struct Connectivity: Sendable {
     /// Returns when the kernel has a route to the server of a request, or to its proxy, or when the task is cancelled.
     ///
     /// It also returns when the kernel does not answer, and when two look-ups of the name fail, a second apart,
-    /// although the machine has a route to the Internet: only another attempt can show whether the server is reachable.
+    /// although a name server can be asked: only another attempt can show whether the server is reachable.
     /// The second look-up is for a name service that starts after the route appears.
     func wait(for request: Request, by clock: any Clock<Duration> = ContinuousClock()) async {
         guard request.options.unixSocket == nil, let monitor = monitor ?? self.monitor(for: request) else { return }

@@ -66,8 +66,8 @@ public struct RetryPolicy: Sendable, Hashable {
     ///
     /// The wait precedes the back-off and lasts no longer than `deadline` and `timeouts.total` allow. It ends when a
     /// ``PathMonitor`` of the request's host, or of its proxy's host, reports a satisfied path, under the rules of the
-    /// session's `tcp` for interfaces and local addresses. It also ends if two look-ups of the name fail although the
-    /// machine has a route to the Internet, since the name may not exist, and if the kernel does not answer. The
+    /// session's `tcp` for interfaces and local addresses. It also ends if two look-ups of the name fail although a
+    /// name server can be asked, since the name may not exist, and if the kernel does not answer. The
     /// retries of a session that was created with a path monitor wait for a satisfied path of that monitor instead. A
     /// request with `options.unixSocket` does not wait.
     public var waitsForConnectivity: Bool

@@ -95,7 +95,7 @@ final class LinkSource: KernelSource {
         self.links = links
         nextReading = Monotonic.never
         return LinkState(
-            links: links, hasNameServer: names.hasServer, isMetered: metered?.isMetered, revision: revision)
+            links: links, nameServers: names.servers, isMetered: metered?.isMetered, revision: revision)
     }
 
     /// Reads the interfaces from the kernel's tables; nil when that fails.
@@ -213,21 +213,21 @@ final class NameServerFiles {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Whether the files name a server; watches the folders of the files from then on.
-    var hasServer: Bool {
+    /// The addresses of the servers in the files; watches the folders of the files from the first use on.
+    var servers: [String] {
         watch()
         let servers = Self.servers(in: SmallFile.text(at: file))
         guard servers.allSatisfy({ $0 == "127.0.0.53" || $0 == "127.0.0.54" }), !servers.isEmpty,
             access(upstream, R_OK) == 0
-        else { return !servers.isEmpty }
-        return !Self.servers(in: SmallFile.text(at: upstream)).isEmpty
+        else { return servers }
+        return Self.servers(in: SmallFile.text(at: upstream))
     }
 
     /// Returns the addresses of the servers in a file.
-    static func servers(in text: String) -> [Substring] {
+    static func servers(in text: String) -> [String] {
         text.split(separator: "\n").compactMap { line in
             let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
-            return words.count > 1 && words[0] == "nameserver" ? words[1] : nil
+            return words.count > 1 && words[0] == "nameserver" ? String(words[1]) : nil
         }
     }
 

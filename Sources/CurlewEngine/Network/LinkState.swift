@@ -35,8 +35,8 @@ package struct LinkState: Sendable, Hashable {
 
     /// All interfaces, sorted by name.
     package var links: [Link]
-    /// Whether the resolver's configuration names a server.
-    package var hasNameServer: Bool
+    /// The addresses of the servers in the resolver's configuration, or those that systemd-resolved asks.
+    package var nameServers: [String]
     /// Whether the connection is metered, according to NetworkManager; nil if that is unknown.
     package var isMetered: Bool?
     /// False if the system does not permit netlink sockets.
@@ -45,11 +45,11 @@ package struct LinkState: Sendable, Hashable {
     package var revision: UInt64
 
     package init(
-        links: [Link] = [], hasNameServer: Bool = false, isMetered: Bool? = nil, isKnown: Bool = true,
+        links: [Link] = [], nameServers: [String] = [], isMetered: Bool? = nil, isKnown: Bool = true,
         revision: UInt64 = 0
     ) {
         self.links = links
-        self.hasNameServer = hasNameServer
+        self.nameServers = nameServers
         self.isMetered = isMetered
         self.isKnown = isKnown
         self.revision = revision

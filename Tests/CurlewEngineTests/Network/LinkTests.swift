@@ -100,13 +100,15 @@ struct LinkTests {
 
     // MARK: Name servers
 
-    private static let resolverFiles: [(file: String?, upstream: String?, hasServer: Bool)] = [
-        (nil, nil, false), ("", nil, false), ("# nameserver 10.0.0.1\nsearch example.com\n", nil, false),
-        ("nameserver 10.0.0.1\n", nil, true), ("options edns0\nnameserver\tfd00::1\n", nil, true),
-        ("nameserver", nil, false),
-        ("nameserver 127.0.0.53\n", nil, true), ("nameserver 127.0.0.53\n", "# No DNS servers known.\n", false),
-        ("nameserver 127.0.0.53\n", "nameserver 10.0.0.1\n", true),
-        ("nameserver 10.0.0.1\n", "# No DNS servers known.\n", true), (" nameserver 10.0.0.1", nil, true),
+    private static let resolverFiles: [(file: String?, upstream: String?, servers: [String])] = [
+        (nil, nil, []), ("", nil, []), ("# nameserver 10.0.0.1\nsearch example.com\n", nil, []),
+        ("nameserver 10.0.0.1\n", nil, ["10.0.0.1"]),
+        ("options edns0\nnameserver\tfd00::1\nnameserver 10.0.0.1 \n", nil, ["fd00::1", "10.0.0.1"]),
+        ("nameserver", nil, []), ("nameserver 127.0.0.53\n", nil, ["127.0.0.53"]),
+        ("nameserver 127.0.0.53\n", "# No DNS servers known.\n", []),
+        ("nameserver 127.0.0.53\n", "nameserver 10.0.0.1\n", ["10.0.0.1"]),
+        ("nameserver 10.0.0.1\n", "# No DNS servers known.\n", ["10.0.0.1"]),
+        (" nameserver 10.0.0.1", nil, ["10.0.0.1"]),
     ]
 
     @Test(arguments: LinkTests.resolverFiles.indices) func nameServersAreFound(_ index: Int) throws {
@@ -115,7 +117,7 @@ struct LinkTests {
         if let upstream = row.upstream { try folder.write(upstream, to: "run/resolv.conf") }
         let files = NameServerFiles(
             file: "\(folder.path)/resolv.conf", upstream: "\(folder.path)/run/resolv.conf")
-        #expect(files.hasServer == row.hasServer)
+        #expect(files.servers == row.servers)
     }
 
     @Test func changesOfTheResolverConfigurationAreReported() throws {
@@ -124,18 +126,18 @@ struct LinkTests {
         try FileManager.default.createSymbolicLink(
             atPath: "\(folder.path)/resolv.conf", withDestinationPath: "real/stub-resolv.conf")
         let files = NameServerFiles(file: "\(folder.path)/resolv.conf", upstream: "\(folder.path)/none/resolv.conf")
-        #expect(files.hasServer)
+        #expect(!files.servers.isEmpty)
         #expect(!files.handle())
         try folder.write("", to: "hosts")
         #expect(!files.handle(), "changes of other files in the folder are not reported")
         try folder.write("# nothing\n", to: "real/stub-resolv.conf")
         #expect(files.handle())
-        #expect(!files.hasServer)
+        #expect(files.servers.isEmpty)
         // Programs replace the file by renaming another one.
         try folder.write("nameserver 10.0.0.2\n", to: "real/new")
         #expect(rename("\(folder.path)/real/new", "\(folder.path)/real/stub-resolv.conf") == 0)
         #expect(files.handle())
-        #expect(files.hasServer)
+        #expect(!files.servers.isEmpty)
     }
 
     @Test func lostAndBrokenReportsCountAsChanges() {

@@ -152,7 +152,7 @@ struct PathMonitorTests {
 
     @Test(arguments: PathMonitorTests.rows.indices) func pathFollowsFromRoutes(_ index: Int) {
         let row = PathMonitorTests.rows[index]
-        let state = LinkState(links: row.links, hasNameServer: true, isMetered: true)
+        let state = LinkState(links: row.links, nameServers: ["192.0.2.53"], isMetered: true)
         let path = Path(state, row.scope, row.answers)
         #expect(path.status == row.status && path.obstacle == row.obstacle)
         #expect(path.outward?.name == row.outward && path.reachability == row.reachability)
@@ -205,7 +205,8 @@ struct PathMonitorTests {
             }
             func read(now: UInt64) -> LinkState {
                 LinkState(
-                    links: PathMonitorTests.links, hasNameServer: true, revision: kernel.revision.withLock { $0 })
+                    links: PathMonitorTests.links, nameServers: ["192.0.2.53"],
+                    revision: kernel.revision.withLock { $0 })
             }
         }
 
@@ -271,17 +272,41 @@ struct PathMonitorTests {
         let kernel = Kernel()
         kernel.set([192, 0, 2, 1], Self.route("eth0"))
         let check = HostCheck("www.example.com", Names(.success([])).resolver, kernel.source())
-        var state = LinkState(links: Self.links, hasNameServer: true)
+        var state = LinkState(links: Self.links, nameServers: ["192.0.2.53"])
         #expect(check.hasChanged(state) && !check.hasChanged(state))
         state.revision += 1
         kernel.set([10, 0, 0, 7], Self.route("eth0"))
         #expect(!check.hasChanged(state))
         kernel.set([198, 41, 0, 4], Self.route("eth0"))
         #expect(check.hasChanged(state) && !check.hasChanged(state))
-        state.hasNameServer = false
+        state.nameServers = []
         #expect(check.hasChanged(state))
         state.links.removeLast()
         #expect(check.hasChanged(state) && !check.hasChanged(state))
+    }
+
+    /// A failed look-up says nothing about a name while no name server can be asked.
+    @Test func nameServiceNeedsARouteToAServer() {
+        let kernel = Kernel()
+        let source = kernel.source()
+        var state = LinkState(links: [Self.lo, Self.down], nameServers: ["192.0.2.53"])
+        #expect(!source.hasNameService(state))
+        state.links.append(Self.eth)
+        kernel.set([192, 0, 2, 53], Self.route("eth0"))
+        #expect(source.hasNameService(state), "a network without a route to the Internet")
+        state.nameServers = []
+        #expect(!source.hasNameService(state))
+        for local in ["127.0.0.11", "::1"] {
+            state.nameServers = [local]
+            state.links = [Self.lo, Self.eth]
+            #expect(source.hasNameService(state))
+            state.links = [Self.lo, Self.down]
+            #expect(!source.hasNameService(state))
+        }
+        kernel.set([198, 41, 0, 4], Self.route("eth0"))
+        state.links = [Self.lo, Self.eth]
+        state.nameServers = []
+        #expect(source.hasNameService(state))
     }
 
     @Test func hostIsUnknownUntilTheFirstLookUpHasEnded() async {
