@@ -69,7 +69,7 @@ final class MeteredSource {
             let now = Monotonic.now()
             if now >= deadline { return }
             var entry = pollfd(fd: descriptor, events: events, revents: 0)
-            poll(&entry, 1, CInt((deadline - now + 999_999) / 1_000_000))
+            poll(&entry, 1, CInt(clamping: (deadline - now + 999_999) / 1_000_000))
             handle()
         }
     }

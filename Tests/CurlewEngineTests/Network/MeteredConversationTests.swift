@@ -96,6 +96,22 @@ struct MeteredConversationTests {
         ]
     }()
 
+    /// The first state of a monitor waits for the value only as long as a reply is expected.
+    @Test func valueIsPendingUntilTheReplies() {
+        let watching: [Input] = [.start, .accepted, .helloReply]
+        let rows: [(inputs: [Input], isPending: Bool)] = [
+            ([], false), ([.start], true), ([.start, .accepted], true), (watching, true),
+            (watching + [.ownerFailure], false), (watching + [.ownerReply], true),
+            (watching + [.ownerReply, .value], false), (watching + [.ownerReply, .valueFailure], false),
+            (watching + [.end], false),
+        ]
+        for row in rows {
+            var conversation = MeteredConversation(userID: 0)
+            for input in row.inputs { _ = input.apply(to: &conversation) }
+            #expect(conversation.isPending == row.isPending, "\(row.inputs)")
+        }
+    }
+
     /// Returns short descriptions of actions.
     private static func describe(_ actions: [MeteredConversation.Action]) throws -> [String] {
         try actions.map { action in

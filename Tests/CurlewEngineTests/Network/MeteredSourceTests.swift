@@ -58,6 +58,16 @@ struct MeteredSourceTests {
         return entry.revents
     }
 
+    @Test func sourceWaitsForTheFirstValue() throws {
+        let (source, bus) = try Self.connected()
+        source.waitForValue(until: 0)
+        #expect(source.isMetered == nil && !source.isClosed)
+        for message in BusMessages().conversation(metered: 1) { bus.send(message) }
+        source.waitForValue(until: .max / 2)
+        #expect(source.isMetered == true)
+        source.waitForValue(until: .max / 2)
+    }
+
     @Test func sourceFollowsTheValue() throws {
         let (source, bus) = try Self.connected()
         let digits = "\(geteuid())".utf8.map { String($0, radix: 16) }.joined()
