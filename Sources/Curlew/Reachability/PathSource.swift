@@ -46,8 +46,8 @@ struct PathSource: Sendable {
 
     /// Whether a failed look-up says something about the name: a name server can be asked.
     ///
-    /// The kernel has a route to the Internet or to a name server. A name server on this machine needs an interface that
-    /// is connected.
+    /// The kernel has a route to the Internet or to a name server. A name server on this machine needs an interface
+    /// that is connected.
     func hasNameService(_ state: LinkState) -> Bool {
         if to(.outside).path(state).isSatisfied { return true }
         let servers = state.nameServers.compactMap { PathTarget(address: $0) }
