@@ -36,8 +36,7 @@ final class SessionRelay: EngineObserver {
         var observers: [ObjectIdentifier: Observer] = [:]
         /// The activity trackers.
         ///
-        /// The relay reports each change of a transfer to them under the lock, so that their
-        /// sets are exact.
+        /// The relay reports each change of a transfer to them under the lock, so that their sets are exact.
         var sinks: [Sink] = []
         /// The trackers to flush after the lock is released.
         var changedTrackers: [ActivityTracker] = []
