@@ -133,6 +133,8 @@ extension LinkState.Kind {
 }
 
 /// Reads files of the system.
+///
+/// Unlike `DiskFile.contents(of:upTo:isOwn:)`, it follows symbolic links, as `/etc/resolv.conf` often is one.
 enum SmallFile {
     /// Returns the first 64 KiB of a file as text; empty when it cannot be read.
     static func text(at path: String) -> String {
