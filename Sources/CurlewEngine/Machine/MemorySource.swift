@@ -237,21 +237,9 @@ final class MemorySource: KernelSource {
 
     /// Connects to a Unix socket and writes bytes to it; returns errno on failure.
     private static func connect(_ path: String, writing bytes: [UInt8]) -> (Descriptor?, CInt) {
-        var name = sockaddr_un()
-        name.sun_family = sa_family_t(AF_UNIX)
-        let text = Array(path.utf8)
-        guard text.count < MemoryLayout.size(ofValue: name.sun_path) else { return (nil, ENAMETOOLONG) }
-        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: text) }
-        let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
-        let number = socket(AF_UNIX, kind, 0)
-        guard number >= 0 else { return (nil, errno) }
-        let descriptor = Descriptor(number)
-        let code = withUnsafePointer(to: &name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        return code == 0 ? send(bytes, over: descriptor) : (nil, errno)
+        guard let address = UnixAddress(Array(path.utf8)) else { return (nil, ENAMETOOLONG) }
+        let socket = address.connected()
+        return socket < 0 ? (nil, -socket) : send(bytes, over: Descriptor(socket))
     }
 
     private static func send(_ bytes: [UInt8], over descriptor: Descriptor) -> (Descriptor?, CInt) {

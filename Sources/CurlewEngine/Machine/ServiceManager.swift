@@ -11,21 +11,21 @@ package struct ServiceManager: Sendable {
     /// The maximum number of bytes of a status.
     package static let longestStatus = 1024
 
-    /// The path of a socket; the first byte is 0 for a socket in the abstract namespace.
-    private let path: [UInt8]
+    private let address: UnixAddress
 
     /// Creates the receiver at an address.
     ///
     /// - Parameter address: An absolute path, or the name of an abstract socket after `@`; nil for other addresses.
     package init?(address: String) {
-        var path = Array(address.utf8)
-        guard path.count > 1, path.count < MemoryLayout.size(ofValue: sockaddr_un().sun_path) else { return nil }
-        switch path[0] {
+        var name = Array(address.utf8)
+        guard name.count > 1 else { return nil }
+        switch name[0] {
         case UInt8(ascii: "/"): break
-        case UInt8(ascii: "@"): path[0] = 0
+        case UInt8(ascii: "@"): name[0] = 0
         default: return nil
         }
-        self.path = path
+        guard let address = UnixAddress(name) else { return nil }
+        self.address = address
     }
 
     /// The receiver that `NOTIFY_SOCKET` names; nil outside of a service that has one.
@@ -53,18 +53,9 @@ package struct ServiceManager: Sendable {
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        var name = sockaddr_un()
-        name.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path) }
-        // The name of an abstract socket ends with the address; a path also has a final zero.
-        let length = MemoryLayout<sa_family_t>.size + path.count + (path[0] == 0 ? 0 : 1)
         let message = Self.message(status: status)
-        let count = withUnsafePointer(to: &name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                sendto(
-                    descriptor, message, message.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), address,
-                    socklen_t(length))
-            }
+        let count = address.withPointer { address, length in
+            sendto(descriptor, message, message.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), address, length)
         }
         return count == message.count
     }

@@ -31,7 +31,8 @@ final class MeteredSource {
     /// - Returns: Nil if no address accepts the connection.
     convenience init?(address: String = MeteredSource.systemAddress) {
         for address in DBusAddress.list(address) {
-            let descriptor = Self.connect(to: address)
+            guard let socket = UnixAddress((address.isAbstract ? [0] : []) + address.name) else { continue }
+            let descriptor = socket.connected()
             if descriptor >= 0 {
                 self.init(descriptor: descriptor)
                 return
@@ -125,26 +126,4 @@ final class MeteredSource {
     }
 
     private static func isTemporary(_ code: CInt) -> Bool { code == EAGAIN || code == EINTR }
-
-    /// Returns a connected socket, or -1.
-    ///
-    /// A connection to a Unix socket is never in progress: it succeeds or fails at once.
-    private static func connect(to bus: DBusAddress) -> CInt {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let name = (bus.isAbstract ? [0] : []) + bus.name + (bus.isAbstract ? [] : [0])
-        let capacity = MemoryLayout.size(ofValue: address.sun_path)
-        guard name.count <= capacity else { return -1 }
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
-        let length = socklen_t(MemoryLayout<sockaddr_un>.size - capacity + name.count)
-        let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let descriptor = socket(AF_UNIX, type, 0)
-        guard descriptor >= 0 else { return -1 }
-        let status = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, length) }
-        }
-        if status == 0 { return descriptor }
-        close(descriptor)
-        return -1
-    }
 }
