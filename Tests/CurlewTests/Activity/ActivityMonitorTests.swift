@@ -171,11 +171,13 @@ struct ActivityMonitorTests {
     @Test func actionGetsThePresentValueAndEachChange() async {
         let log = ActivityLog()
         let monitor = ActivityMonitor(immediatelyFor: session)
-        monitor.perform(log.action)
+        let task = monitor.perform(log.action)
         await log.wait(forCount: 1)
         await monitor.withActivity { await log.wait(forCount: 2) }
         await log.wait(forCount: 3)
         #expect(log.values == [false, true, false])
+        task.cancel()
+        await task.value
     }
 
     @Test func actionKeepsTheMonitorUntilItsTaskIsCancelled() async {

@@ -18,7 +18,7 @@ struct ServiceStatusTests {
         let log = ActivityLog()
         let monitor = ActivityMonitor(activationDelay: .zero, completionDelay: .zero)
         let action = ActivityMonitor.Action.serviceStatus(active: "loading", idle: "idle") { manager }
-        monitor.perform(
+        let task = monitor.perform(
             ActivityMonitor.Action(making: {
                 let body = action.make()
                 return { isActive in
@@ -33,6 +33,8 @@ struct ServiceStatusTests {
         await log.wait(forCount: 3)
         #expect(socket.receive() == "STATUS=idle")
         #expect(socket.receive() == nil)
+        task.cancel()
+        await task.value
     }
 
     @Test func statusIsOneBoundedLine() {

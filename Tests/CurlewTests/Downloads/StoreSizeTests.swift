@@ -12,7 +12,8 @@ import Testing
 struct StoreSizeTests {
     private let folder: Folder
     private let server: MockServer
-    private let session = Session()
+    // The default is too short on a busy machine.
+    private let session = Session { $0.timeouts.connect = .seconds(100) }
     private let gate = Gate()
 
     init() throws {
@@ -37,8 +38,9 @@ struct StoreSizeTests {
         await journal.close()
 
         let store = try await TransferStore(at: path, queue: DownloadOptions.Queue(atMost: 1))
-        #expect(await store.reattach(session).count == count / 2)
-        #expect(await store.reattach(session).count == count / 2)
+        for _ in 0..<2 {
+            #expect(await store.reattach(session).count == count / 2, "\(store.downloads.compactMap(\.failure))")
+        }
         #expect(await gate.waitUntilReached())
         var reported = 0
         for await report in store.reports {

@@ -17,8 +17,8 @@ private struct ProxyJobs {
         authority = try TestAuthority()
     }
 
-    func session(_ proxy: Proxy) throws -> Session {
-        try Session(trust: CustomRoots(pem: authority.certificatePEM)) {
+    func session(_ proxy: Proxy, observers: [any Session.Observer] = []) throws -> Session {
+        try Session(trust: CustomRoots(pem: authority.certificatePEM), observers: observers) {
             $0.proxy = .always(proxy)
             // The default is too short while a proxy starts on a busy machine.
             $0.timeouts.connect = .seconds(50)
@@ -37,7 +37,8 @@ private struct ProxyJobs {
         let plain = try MockServer { .bytes($0.body + Array($0.target.utf8)) }
         let secure = try MockServer(tls: authority.issue()) { .bytes($0.body) }
         let modern = try HTTP2Server(tls: authority.issue()) { _ in .respond(200, text: "two") }
-        let session = try session(peer.proxy())
+        let events = SessionEventRecorder()
+        let session = try session(peer.proxy(), observers: [events])
         for number in 0..<3 {
             #expect(
                 try await data(session, Request("http://localhost:\(plain.port)/\(number)?q"))
@@ -46,7 +47,7 @@ private struct ProxyJobs {
         let body = Data(repeating: 66, count: 300_000)
         let upload = Request(.post, "https://localhost:\(secure.port)/", body: .bytes(body))
         for _ in 0..<3 { #expect(try await data(session, upload) == body) }
-        #expect(secure.connectionCount == 1, "the tunnel is reused")
+        #expect(secure.connectionCount == 1, "the tunnel was not reused: \(events.transferEvents)")
         try await (0..<10).forEachConcurrent(limit: 10) { _ in
             let (_, head) = try await session.data(for: Request("https://localhost:\(modern.port)/"))
             #expect(head.version == .http2)
