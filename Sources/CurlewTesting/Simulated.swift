@@ -12,7 +12,9 @@ internal import CurlewSupport
 /// network.value = PathMonitor.Path(.satisfied, outward: PathMonitor.Path.Interface("eth0"))
 /// ```
 ///
-/// Any thread may read and set the value.
+/// Any thread may read and set the value. Readers receive a change asynchronously, possibly after the setter has
+/// returned. A change of a member, such as `network.value.status = .satisfied`, reads the value and then sets it, in
+/// two steps.
 public final class Simulated<Value: Sendable & Equatable>: Sendable {
     private let state: Lock<Value>
     private let signal = Signal()

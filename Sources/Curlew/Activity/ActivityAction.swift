@@ -35,8 +35,8 @@ extension ActivityMonitor {
     /// Calls an action in a new task, with the present value of ``isActive`` and after each change.
     ///
     /// The calls run one after the other; a slow action skips values that have changed back meanwhile. The task
-    /// keeps the monitor until the task is cancelled; if the value of the last call was true, the task then calls the
-    /// action with false.
+    /// keeps the monitor until the task is cancelled. If the value of the last call was true, the cancelled task then
+    /// calls the action with false; requests and waits in that call fail at once.
     ///
     /// - Parameter action: The action.
     /// - Returns: The task, whose cancellation stops the action.

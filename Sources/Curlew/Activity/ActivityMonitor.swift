@@ -11,12 +11,12 @@ internal import CurlewSupport
 /// monitor.perform(.spinner(label: "loading"))
 /// ```
 ///
-/// A monitor counts transfers from their start, also while they are queued or wait for a retry, until they have ended;
-/// a paused transfer does not count. While at least one transfer or closure counts, the monitor is *busy*. It becomes
-/// active if it is busy at the end of the activation delay, and it stays active for the completion delay after it was
-/// last busy. The delays are those of AFNetworking's `AFNetworkActivityIndicatorManager`, but the monitor has a set of
-/// transfers instead of a number, so that its count is exact, and also counts transfers that started before it. There
-/// is no shared monitor: without a monitor, transfers have no additional cost.
+/// A monitor counts transfers from their first attempt, also while they are queued or wait for a retry, until they have
+/// ended; a paused transfer does not count. While at least one transfer or closure counts, the monitor is *busy*. It
+/// becomes active if it is busy at the end of the activation delay, and it stays active for the completion delay after
+/// it was last busy. The default delays are those of AFNetworking's `AFNetworkActivityIndicatorManager`. The monitor
+/// keeps the set of running transfers, so it does not miscount, and includes transfers that started before the monitor.
+/// There is no shared monitor: without a monitor, transfers have no additional cost.
 ///
 /// The monitor is a sequence of ``isActive``: the present value first, then each change. A slow reader receives the
 /// newest value, and never the same value twice in a row. The cancellation of the reader's task ends the sequence. The
@@ -105,9 +105,9 @@ public final class ActivityMonitor: AsyncSequence, Sendable {
 
     /// Counts the transfers of a session until it closes.
     ///
-    /// Transfers that run already count as soon as the session's loop has reported them. The loop reports attempts: a
-    /// transfer without an attempt at that time counts from its next attempt, unless it has waited for a retry. A
-    /// second call for a watched session has no effect.
+    /// A transfer counts from its first attempt: the time before it, in interceptors of the request, does not count. A
+    /// transfer that runs already counts as soon as the session's loop has listed its attempt. A transfer that waits
+    /// for a retry counts at once. A second call for a watched session has no effect.
     ///
     /// - Parameter session: The session; the monitor does not keep it.
     public func watch(_ session: Session) { tracker.watch(session.core.relay) }

@@ -3,7 +3,7 @@
 
 internal import CurlewSupport
 
-/// Runs refreshes of content one at a time, and reports whether a refresh runs: the state of a refresh indicator.
+/// Prevents concurrent refreshes of content, and reports whether a refresh runs: the state of a refresh indicator.
 ///
 /// ```swift
 /// let list = Refreshable()

@@ -10,9 +10,12 @@ internal import CurlewSupport
 /// A sequence of memory pressure levels: the present level at once, then the newest level after each change.
 ///
 /// The kernel reports pressure for the machine and for the control group (cgroup v2) of the process, such as that of a
-/// container. A report raises the level at once; a level ends 10 seconds after its last report. While there are
-/// readers, or caches in memory with responses, one thread of the process waits for reports of the kernel; otherwise no
-/// thread runs. Since Linux 6.5, the process needs no privileges.
+/// container. A report raises the level at once; a level ends 10 seconds after its last report. Without an earlier
+/// reader, the first level is `normal`. A level that lasts is delivered once.
+///
+/// One thread of the process waits for reports of the kernel while there are readers, or caches that have stored a
+/// response in memory or loaded a dictionary. Otherwise no thread runs. Since Linux 6.5, the process needs no
+/// privileges.
 ///
 /// The sequence does not end by itself; leave the loop or cancel its task. Any number of tasks may read it.
 ///
@@ -33,8 +36,8 @@ public struct MemoryPressure: AsyncSequence, Sendable {
         case normal
         /// Tasks of the system wait for memory: release data that is easy to get again.
         case warning
-        /// No task of the system makes progress for some time, or the kernel kills processes: release all unneeded
-        /// data.
+        /// All tasks of the machine or of the control group wait for memory, an allocation failed, or the kernel killed
+        /// a process: release all unneeded data.
         case critical
 
         /// The name of the case, such as "warning".
@@ -61,7 +64,7 @@ public struct MemoryPressure: AsyncSequence, Sendable {
             /// The events of the control group: reached limits, failed allocations and killed processes
             /// (`memory.events`).
             case events
-            /// The path in the environment variable `MEMORY_PRESSURE_WATCH`, with which systemd names it to a service.
+            /// The path that systemd passes to a service in the environment variable `MEMORY_PRESSURE_WATCH`.
             case serviceManager
             /// A source of levels that the program has provided.
             case custom
@@ -104,7 +107,8 @@ public struct MemoryPressure: AsyncSequence, Sendable {
     ///
     /// - Parameter levels: Returns the stream of one reader, which begins with the present level. Called for each
     ///   iterator and for each cache that watches the pressure, on any thread. A stream with the buffering policy
-    ///   `.bufferingNewest(1)` delivers only the newest level to a slow reader.
+    ///   `.bufferingNewest(1)` delivers only the newest level to a slow reader. The end of the stream ends the
+    ///   sequence.
     public init(_ levels: @escaping @Sendable () -> AsyncStream<Level>) { origin = .levels(levels) }
 
     init(_ monitor: MemoryMonitor) { origin = .monitor(monitor) }

@@ -166,20 +166,26 @@ final class ProbeCheck: PathCheck {
         var link: String?
     }
 
+    private struct State {
+        /// The result of the last probe; nil before the first one, and after the path was unsatisfied.
+        var result: Result?
+        /// How often the path was unsatisfied: a probe that began before is not a probe of the present network.
+        var interruptions = 0
+    }
+
     private let probe: PathMonitor.Probe
-    /// The result of the last probe; nil before the first one, and after the path was unsatisfied.
-    private let result = Lock<Result?>(nil)
+    private let state = Lock(State())
 
     init(_ probe: PathMonitor.Probe) { self.probe = probe }
 
     func path(_ path: PathMonitor.Path) -> PathMonitor.Path {
         guard path.isSatisfied else {
             // The next network may be another one, such as one with a portal.
-            result.withLock { $0 = nil }
+            state.withLock { $0 = State(result: nil, interruptions: $0.interruptions + 1) }
             return path
         }
         var path = path
-        switch result.withLock({ $0 }) {
+        switch state.withLock({ $0.result }) {
         case let result? where result.link == path.outward?.name:
             if !result.isSuccess { (path.status, path.obstacle) = (.unsatisfied, .probeFailed) }
         default: path.status = .unknown
@@ -193,10 +199,14 @@ final class ProbeCheck: PathCheck {
     func hasChanged(_ path: PathMonitor.Path) -> Bool { true }
 
     func run(_ path: PathMonitor.Path) async -> Bool {
+        let interruptions = state.withLock { $0.interruptions }
         let isSuccess = await probe.check(path)
         // The result of a cancelled probe says nothing.
         if !Task.isCancelled {
-            result.withLock { $0 = Result(isSuccess: isSuccess, link: path.outward?.name) }
+            state.withLock { state in
+                guard state.interruptions == interruptions else { return }
+                state.result = Result(isSuccess: isSuccess, link: path.outward?.name)
+            }
         }
         return isSuccess
     }

@@ -32,12 +32,14 @@ extension PathMonitor {
             public var kind: Kind
             /// Whether the interface is up and connected.
             public var isRunning: Bool
-            /// Whether the interface has an IPv4 address whose scope is wider than one link.
+            /// Whether the interface has an IPv4 address whose scope is wider than one link, or that of a loopback
+            /// interface.
             public var hasIPv4: Bool
-            /// Whether the interface has an IPv6 address whose scope is wider than one link.
+            /// Whether the interface has an IPv6 address whose scope is wider than one link, or that of a loopback
+            /// interface.
             public var hasIPv6: Bool
 
-            /// Whether the interface has an IPv4 or IPv6 address whose scope is wider than one link.
+            /// Whether `hasIPv4` or `hasIPv6` is true.
             public var hasAddress: Bool { hasIPv4 || hasIPv6 }
 
             /// Creates an interface, for tests and other sources of paths.

@@ -22,7 +22,8 @@ extension PathMonitor {
         /// Sends a request, and succeeds if the response has an accepted status.
         ///
         /// The request is not retried, follows no redirect and does not use cached responses. Servers for connectivity
-        /// checks respond with 204, the default status; a captive portal responds with another status.
+        /// checks respond with 204, the default status; a captive portal responds with another status. The interceptors
+        /// of the session run, and its activity monitors count the request.
         ///
         /// - Parameters:
         ///   - request: The request; its time limit is 10 s unless its options set `timeouts.total`.

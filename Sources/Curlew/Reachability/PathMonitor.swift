@@ -11,8 +11,10 @@ internal import CurlewSupport
 ///
 /// A monitor observes the kernel's routes to the Internet, to an address, or to a host. It needs no start and no
 /// privileges, and does not poll: while iterators exist, one thread of the process waits for reports of the kernel for
-/// all monitors. A slow reader receives only the newest path, and never the same path twice in a row. The end of an
-/// iterator, or the cancellation of its task, ends its observation. Any number of tasks may iterate over one monitor.
+/// all monitors. A slow reader receives only the newest path, and never the same path twice in a row.
+///
+/// The sequence does not end by itself. An observation begins with `makeAsyncIterator()`, and ends when the iterator is
+/// released or its task is cancelled. Any number of tasks may iterate over one monitor.
 ///
 /// ```swift
 /// for await path in PathMonitor.shared where path.isSatisfied { break }
@@ -63,7 +65,8 @@ public struct PathMonitor: AsyncSequence, Sendable {
     /// up the name again after each change of interfaces, of name servers, of these routes, or of the route to the
     /// Internet. The path is satisfied if the kernel has a usable route to one of the addresses. The status is
     /// ``Path/Status/unknown`` until the first look-up has ended; later look-ups keep the last result until they end.
-    /// The monitor repeats a failed look-up after 1 s, 2 s, 4 s and so on up to 60 s, until it succeeds.
+    /// The monitor repeats a failed look-up after 1 s, 2 s, 4 s and so on up to 60 s, until it succeeds. A change of
+    /// the name's records in the DNS alone leads to no look-up.
     ///
     /// - Parameters:
     ///   - host: A name, or an IP address.
@@ -75,7 +78,8 @@ public struct PathMonitor: AsyncSequence, Sendable {
     /// Creates a monitor that reports the paths of another source, such as a test.
     ///
     /// - Parameter paths: Returns the stream of one iterator, which begins with the present path. Called for each
-    ///   iterator, on any thread.
+    ///   iterator, on any thread. The monitor passes the stream on unchanged, so the stream determines its buffer, and
+    ///   whether it ends or repeats a path.
     public init(_ paths: @escaping @Sendable () -> AsyncStream<Path>) {
         self.paths = paths
         present = {
