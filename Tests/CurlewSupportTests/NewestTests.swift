@@ -21,6 +21,14 @@ struct NewestTests {
         newest.send(6)
         #expect(await newest.next() == 5)
         #expect(await newest.next() == nil)
+
+        let repeated = Newest<Int>()
+        repeated.send(1)
+        #expect(await repeated.next() == 1)
+        repeated.send(2)
+        repeated.send(1)
+        repeated.finish()
+        #expect(await repeated.next() == nil, "the reader has received the value before")
     }
 
     @Test func waitingReaderIsWokenByAValueOrItsCancellation() async {

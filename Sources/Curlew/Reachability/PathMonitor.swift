@@ -113,6 +113,9 @@ public struct PathMonitor: AsyncSequence, Sendable {
         let name = HostName.key(host.trimmingBrackets) ?? host
         if let target = PathTarget(address: name) {
             self.init(source.to(.addresses([target])))
+        } else if RequestTarget.isLoopback(name) {
+            // Connections do not look up these names.
+            self.init(source.to(.addresses(["127.0.0.1", "::1"].compactMap { PathTarget(address: $0) })))
         } else {
             self.init({ HostCheck(name, resolver, source) }, { source.states() }) {
                 var states = source.states().makeAsyncIterator()

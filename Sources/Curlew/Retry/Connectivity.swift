@@ -24,13 +24,23 @@ struct Connectivity: Sendable {
     /// The second look-up is for a name service that starts after the route appears.
     func wait(for request: Request, by clock: any Clock<Duration> = ContinuousClock()) async {
         guard request.options.unixSocket == nil, let monitor = monitor ?? self.monitor(for: request) else { return }
+        while await mustWait(monitor, clock) {}
+    }
+
+    /// Observes a monitor until the wait is over, or until a name that was not resolved has another obstacle.
+    ///
+    /// - Returns: True in the second case: the iterator may have delivered the present path before, and would not
+    ///   deliver it again, but the first path of another iterator is the present one.
+    private func mustWait(_ monitor: PathMonitor, _ clock: any Clock<Duration>) async -> Bool {
         for await path in monitor {
-            if path.isSatisfied || path.obstacle == .noAnswer { return }
+            if path.isSatisfied || path.obstacle == .noAnswer { return false }
             guard path.obstacle == .nameNotResolved else { continue }
             try? await clock.wait(for: Self.lookUpPause)
             let again = await monitor.current
-            if again.isSatisfied || again.obstacle == .nameNotResolved || again.obstacle == .noAnswer { return }
+            let isOver = again.isSatisfied || again.obstacle == .nameNotResolved || again.obstacle == .noAnswer
+            return !isOver && !Task.isCancelled
         }
+        return false
     }
 
     /// Returns a monitor of the proxy's or server's host; nil for an invalid URL.

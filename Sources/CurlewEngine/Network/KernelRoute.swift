@@ -41,8 +41,10 @@ package struct KernelRoute: Sendable, Hashable {
         if failure != 0 { return .failed(errno: failure) }
         guard route.index != 0 else { return .noRoute }
         let bytes = withUnsafeBytes(of: route.source) { Array($0.prefix(Int(route.source_count))) }
+        // An answer for IPv4 leaves out the local address if it is the requested one.
         return .route(
-            KernelRoute(link: text(route.name), isLocal: route.is_local, source: bytes))
+            KernelRoute(
+                link: text(route.name), isLocal: route.is_local, source: bytes.isEmpty ? source ?? [] : bytes))
     }
 
     /// Returns the number of an interface; 0 when it does not exist.

@@ -16,7 +16,7 @@ final class LinkSource: KernelSource {
     private var reconnection = Reconnection()
     /// Differs between the sources of a process and its forks, whose observers may know a state of an earlier source.
     private var revision = Monotonic.now()
-    /// The time of the next attempt after the kernel's tables could not be read, such as without descriptors.
+    /// The time of the next attempt after the kernel did not answer, such as without descriptors.
     private var nextReading = Monotonic.never
     /// The interfaces since their last change; nil after a change.
     private var links: [LinkState.Link]?
@@ -59,6 +59,10 @@ final class LinkSource: KernelSource {
         guard let metered else { return }
         reconnection.end(at: now)
         metered.waitForValue(until: Monotonic.now() + Self.patience)
+        if metered.isClosed {
+            self.metered = nil
+            reconnection.begin(at: now)
+        }
     }
 
     var waits: [KernelWait] {
@@ -88,7 +92,7 @@ final class LinkSource: KernelSource {
 
     func read(now: UInt64) -> LinkState {
         connect(now: now)
-        guard let links = links ?? readLinks() else {
+        guard let links = links ?? readLinks(), Self.answersQuestions else {
             nextReading = now + Self.pause
             return .unknown
         }
@@ -96,6 +100,13 @@ final class LinkSource: KernelSource {
         nextReading = Monotonic.never
         return LinkState(
             links: links, nameServers: names.servers, isMetered: metered?.isMetered, revision: revision)
+    }
+
+    /// Whether the kernel answers questions about routes, which observers ask about each state.
+    ///
+    /// Without this check, a lack of descriptors at that time would leave paths unknown until the next report.
+    private static var answersQuestions: Bool {
+        if case .failed = KernelRoute.find(to: [127, 0, 0, 1]) { false } else { true }
     }
 
     /// Reads the interfaces from the kernel's tables; nil when that fails.

@@ -98,6 +98,22 @@ struct LinkTests {
         #expect(rules.route(to: address) == .noRoute)
     }
 
+    /// The local address that the kernel uses for a public address; nil without a route to the Internet.
+    private static let outsideSource: [UInt8]? = {
+        guard case .route(let route) = KernelRoute.find(to: [198, 41, 0, 4]) else { return nil }
+        return route.source.isEmpty ? nil : route.source
+    }()
+
+    @Test(.enabled(if: outsideSource != nil, "no route to the Internet by IPv4"))
+    func requestedLocalAddressIsTheSourceOfTheRoute() throws {
+        let source = try #require(Self.outsideSource)
+        let address: [UInt8] = [198, 41, 0, 4]
+        #expect(KernelRoute.find(to: address, from: source) == KernelRoute.find(to: address))
+        var rules = SocketRules()
+        rules.localAddress = source.map { "\($0)" }.joined(separator: ".")
+        #expect(rules.route(to: address) == KernelRoute.find(to: address))
+    }
+
     // MARK: Name servers
 
     private static let resolverFiles: [(file: String?, upstream: String?, servers: [String])] = [

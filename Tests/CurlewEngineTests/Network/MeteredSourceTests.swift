@@ -240,6 +240,21 @@ struct MeteredSourceTests {
         try Self.examine("unix:abstract=curlew%20bus\(name.dropFirst(10).replacing(" ", with: "%20"))", abstract)
     }
 
+    /// A bus that closes the connection before its first reply is tried again later.
+    @Test func busThatClosesAtOnceIsTriedAgain() throws {
+        let name = "curlew-bus-\(UUID())"
+        let listener = try Self.listener([0] + Array(name.utf8))
+        defer { close(listener) }
+        // On a busy machine, the thread may be too late for one source.
+        for _ in 0..<100 {
+            #expect(startThread("curlew-test") { close(accept(listener, nil, nil)) } == 0)
+            let source = try #require(LinkSource(bus: "unix:abstract=\(name)"))
+            #expect(source.read(now: 7).isMetered == nil)
+            if source.deadline == 1_000_000_007 { return }
+        }
+        Issue.record("no source plans another attempt")
+    }
+
     @Test func machineWithoutABusHasNoSource() {
         let long = String(repeating: "a", count: 200)
         for address in ["", "unix:path=/nonexistent/bus", "unix:path=/\(long)", "unix:abstract=\(long)", "tcp:host=a"] {

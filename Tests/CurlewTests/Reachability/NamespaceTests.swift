@@ -18,9 +18,10 @@ struct NamespaceTests {
                 "ip link set lo up",
                 "< 127.0.0.1: connected by lo (loopback",
 
+                // Link-local addresses of IPv6 would cause reports at any time, which would hide missing ones.
                 "ip link add eth0 type veth peer name far0",
-                "ip link set far0 up",
-                "ip link set eth0 up",
+                "ip link set far0 up addrgenmode none",
+                "ip link set eth0 up addrgenmode none",
                 "ip address add 10.9.0.1/24 dev eth0",
                 "< 10.9.0.7: connected by eth0 (ethernet",
                 "ip route add default via 10.9.0.2",
@@ -34,8 +35,8 @@ struct NamespaceTests {
 
                 // A routing rule selects another table.
                 "ip link add eth1 type veth peer name far1",
-                "ip link set far1 up",
-                "ip link set eth1 up",
+                "ip link set far1 up addrgenmode none",
+                "ip link set eth1 up addrgenmode none",
                 "ip address add 10.8.0.1/24 dev eth1",
                 "ip route add default via 10.8.0.2 table 100",
                 "ip rule add from all lookup 100 priority 100",

@@ -139,6 +139,37 @@ struct ConnectivityTests {
         }
     }
 
+    /// The obstacle of a name that was not resolved can change and return, which one iterator does not deliver again.
+    @Test func connectivityWaitObservesAnewAfterAnotherObstacle() async {
+        let paths = Lock([
+            PathMonitor.Path(.unsatisfied, obstacle: .nameNotResolved),
+            PathMonitor.Path(.unsatisfied, obstacle: .noRoute),
+            PathMonitor.Path(.unsatisfied, obstacle: .nameNotResolved),
+            PathMonitor.Path(.unsatisfied, obstacle: .nameNotResolved),
+        ])
+        // Each stream has one path and does not end.
+        let monitor = PathMonitor {
+            let (stream, continuation) = AsyncStream<PathMonitor.Path>.makeStream()
+            if let path = paths.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { continuation.yield(path) }
+            return stream
+        }
+        let connectivity = Connectivity(monitor: monitor, resolver: .system, routes: nil)
+        await connectivity.wait(for: "http://a.example/", by: RecordingClock())
+        #expect(paths.withLock { $0.isEmpty })
+    }
+
+    /// Connections to these names use the loopback addresses without a look-up (RFC 6761 §6.3).
+    @Test func namesOfThisMachineAreNotLookedUp() async {
+        let resolver = EngineResolver.asynchronous { _ in
+            Issue.record("a name of this machine was looked up")
+            return .failure(.unknown("refused"))
+        }
+        for host in ["localhost", "api.localhost"] {
+            await Connectivity(monitor: nil, resolver: resolver, routes: nil).wait(for: Request("http://\(host):1/"))
+            #expect(await PathMonitor(host: host, resolver: resolver).current.isSatisfied)
+        }
+    }
+
     @Test func requestForAUnixSocketDoesNotWaitForAPathMonitor() async {
         let network = Simulated(PathMonitor.Path(.unsatisfied, obstacle: .linkDown))
         var request: Request = "http://192.0.2.1/"
