@@ -44,16 +44,18 @@ func snippetOfMachine(_ session: Session) async {
 }
 
 func snippetOfMachine(_ monitor: ActivityMonitor) async throws {
-    monitor.perform(.spinner(label: "loading"))
+    let spinner = monitor.perform(.spinner(label: "loading"))
     monitor.perform(.serviceStatus(active: "loading", idle: "waiting"))
     let count = try await monitor.withActivity { try await countRows() }
+    spinner.cancel()  // removes the spinner
+    await spinner.value
     _ = count
 }
 
 func snippetOfRefreshing(_ client: Client<some RequestFormat, some ResponseFormat, some TrustEvaluator>) async throws {
     var photos: [Photo] = []
     let list = Refreshable()
-    let isRun = try await list.refresh { photos = try await client.get("photos") }
+    let didRefresh = try await list.refresh { photos = try await client.get("photos") }
     for await isRefreshing in list { print(isRefreshing) }
-    print(isRun, photos)
+    print(didRefresh, photos)
 }

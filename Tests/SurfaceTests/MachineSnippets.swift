@@ -19,12 +19,13 @@ private func guideToMemorySupport() async {
     // watches /proc/pressure/memory, /sys/fs/cgroup/app.slice/memory.pressure, …
 }
 
-private func guideToPressureOfCaches() -> (HTTPCache.MemoryStore, HTTPCache) {
+private func guideToPressureOfCaches() -> (HTTPCache, HTTPCache) {
+    let patient = HTTPCache.memory(limit: .mebibytes(50)) { $0.memoryPressure = nil }
+
     let memory = Simulated(MemoryPressure.Level.normal)  // of CurlewTesting
-    let store = HTTPCache.MemoryStore(limit: .mebibytes(50), pressure: memory.pressure)
-    let cache = HTTPCache.memory(limit: .mebibytes(50)) { $0.memoryPressure = nil }
-    memory.value = .critical
-    return (store, cache)
+    let cache = HTTPCache(store: HTTPCache.MemoryStore(limit: .mebibytes(50), pressure: memory.pressure))
+    memory.value = .critical  // the store removes its responses
+    return (patient, cache)
 }
 
 // Reachability/PathMonitor.swift
@@ -49,13 +50,13 @@ private func guideToProbes() async {
 
 // README.md
 private func readmeOnPaths() async {
-    for await path in PathMonitor(host: "api.example.com") { print(path.reachability) }
+    for await path in PathMonitor(host: "api.example.com") { print(path) }
 }
 
 private func guideToPaths() async throws {
     for await path in PathMonitor.shared {
         print(path)  // connected by wlan0 (wifi, metered)
-        print(path.reachability)  // Reachable via WiFi
+        print(path.reachability)  // Reachable via WiFi, also for Ethernet, as in AFNetworking
         print(path.supportsIPv6, path.hasDNS)
     }
     _ = try PathMonitor(address: "10.1.2.3")
