@@ -19,8 +19,10 @@ struct Watch {
         let server = try MockServer { _ in .text("hello").dripping(bytes: 1, every: .milliseconds(300)) }
         let session = Session { $0.retry = RetryPolicy(limit: 3, backoff: .none, waitsForConnectivity: true) }
         let activity = ActivityMonitor(for: session)
-        activity.perform(.spinner(label: "loading"))
-        activity.perform(.serviceStatus(active: "loading", idle: "waiting for input"))
+        let actions = [
+            activity.perform(.spinner(label: "loading")),
+            activity.perform(.serviceStatus(active: "loading", idle: "waiting for input")),
+        ]
         say("memory: \(await MemoryPressure.shared.support)")
 
         await withTaskGroup { tasks in
@@ -37,6 +39,11 @@ struct Watch {
                 }
             }
             tasks.cancelAll()
+        }
+        // The spinner is removed before the program ends.
+        for action in actions {
+            action.cancel()
+            await action.value
         }
     }
 

@@ -66,7 +66,8 @@ public struct PathMonitor: AsyncSequence, Sendable {
     /// Internet. The path is satisfied if the kernel has a usable route to one of the addresses. The status is
     /// ``Path/Status/unknown`` until the first look-up has ended; later look-ups keep the last result until they end.
     /// The monitor repeats a failed look-up after 1 s, 2 s, 4 s and so on up to 60 s, until it succeeds. A change of
-    /// the name's records in the DNS alone leads to no look-up.
+    /// the name's records in the DNS alone leads to no look-up. The names `localhost` and `*.localhost` are not looked
+    /// up: they mean this machine (RFC 6761 §6.3).
     ///
     /// - Parameters:
     ///   - host: A name, or an IP address.

@@ -92,7 +92,7 @@ final class LinkSource: KernelSource {
 
     func read(now: UInt64) -> LinkState {
         connect(now: now)
-        guard let links = links ?? readLinks(), Self.answersQuestions else {
+        guard let links = links ?? readLinks(), Self.canAsk else {
             nextReading = now + Self.pause
             return .unknown
         }
@@ -102,11 +102,13 @@ final class LinkSource: KernelSource {
             links: links, nameServers: names.servers, isMetered: metered?.isMetered, revision: revision)
     }
 
-    /// Whether the kernel answers questions about routes, which observers ask about each state.
+    /// Whether the process has the means to ask about routes, which observers do for each state.
     ///
-    /// Without this check, a lack of descriptors at that time would leave paths unknown until the next report.
-    private static var answersQuestions: Bool {
-        if case .failed = KernelRoute.find(to: [127, 0, 0, 1]) { false } else { true }
+    /// Without this check, a lack of descriptors at that time would leave paths unknown until the next report. A
+    /// permission that is missing is missing later, too.
+    private static var canAsk: Bool {
+        guard case .failed(let code) = KernelRoute.find(to: [127, 0, 0, 1]) else { return true }
+        return ![EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code)
     }
 
     /// Reads the interfaces from the kernel's tables; nil when that fails.
