@@ -7,6 +7,8 @@
 // the ICU inside Foundation, so a program that imports both modules would not compile. The macro only adds private
 // members of encoders, which Curlew does not access.
 #undef LIBXML_ICU_ENABLED
+#include <libxml/HTMLparser.h>
+#include <libxml/HTMLtree.h>
 #include <libxml/parser.h>
 #include <libxml/parserInternals.h>
 #include <libxml/SAX2.h>

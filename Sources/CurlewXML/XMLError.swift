@@ -134,10 +134,10 @@ extension XMLError {
 }
 
 extension NetworkError {
-    /// Wraps an XML error for the caller of a request.
-    init(_ error: XMLError) {
+    /// Wraps a parser's error for the caller of a request.
+    init(_ error: XMLError, format: String = "XML") {
         self.init(
-            .decodingFailed, phase: .decoding, "The body cannot be parsed as XML: \(error)", hint: error.hint,
+            .decodingFailed, phase: .decoding, "The body cannot be parsed as \(format): \(error)", hint: error.hint,
             cause: error)
     }
 }

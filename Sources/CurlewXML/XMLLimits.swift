@@ -33,12 +33,12 @@ public struct XMLLimits: Sendable, Hashable {
     public var textPiece = ByteCount.kibibytes(64) {
         didSet { textPiece = max(textPiece, .bytes(16)) }
     }
-    /// The maximum length of an ``XMLDocument``, counted in UTF-8; 64 MiB by default.
+    /// The maximum length of an ``XMLDocument`` or ``HTMLDocument``, counted in UTF-8; 64 MiB by default.
     ///
-    /// Events do not have this limit. A single text or CDATA section of an ``XMLDocument`` has at most 10 MB; events
+    /// Events do not have this limit. A single text, CDATA section or script of a document has at most 10 MB; events
     /// split longer ones.
     public var document = ByteCount.defaultBodyLimit
-    /// The maximum number of elements, attributes, texts and other nodes of an ``XMLDocument``; a million by default.
+    /// The maximum number of elements, attributes, texts and other nodes of a document; a million by default.
     ///
     /// Each node takes about a hundred bytes of memory in addition to its content.
     public var nodes = 1_000_000

@@ -43,7 +43,7 @@ private struct DocumentMaker {
 }
 
 /// An independent program that reads documents.
-private enum PeerProgram {
+enum PeerProgram {
     static func isThere(_ name: String) -> Bool {
         let isDemanded = ProcessInfo.processInfo.environment["CURLEW_REQUIRE_PEERS"] == "1"
         return isDemanded || FileManager.default.isExecutableFile(atPath: path(name))

@@ -196,6 +196,9 @@ struct XMLMemoryTests {
             _ = try await iterator.next()
             _ = try? XMLDocument(parsing: Data(text.utf8)).nodes(round % 8 == 3 ? "//x:y" : "//*")
             _ = try? XMLEvents().events(of: text.utf8)
+            let page = "<p title='\(long)'>\(long)" + ["", String(repeating: "<b>", count: 300), "<script>"][round % 3]
+            _ = try? HTMLDocument(parsing: Data(page.utf8)).html
+            _ = try? await HTMLDocument(parsing: Once(Data(page.utf8))).nodes("//[")
         }
     }
 

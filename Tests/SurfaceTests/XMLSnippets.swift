@@ -70,6 +70,27 @@ func snippetOfXMLDocumentSerializer(_ api: JSONClient) async throws {
     print(try feed.string("/*/*[local-name() = 'title']"))
 }
 
+// Documents/HTMLDocument.swift
+func snippetOfHTMLDocument(_ data: Data) throws {
+    let page = try HTMLDocument(parsing: data)
+    for heading in try page.nodes("//h2[@id]") { print(heading["id"] ?? "", heading.text) }
+}
+
+// Documents/HTMLSerializer.swift
+func snippetOfHTMLSerializer(_ api: JSONClient) async throws {
+    let page = try await api.get("news", using: .html)
+    print(page.title ?? "", try page.string("//meta[@name = 'author']/@content"))
+}
+
+// Documentation/Streams.md
+func guideToHTML(_ api: JSONClient, _ url: URL) async throws -> URL? {
+    let page = try await api.get("news", using: .html)
+    print(page.title ?? "untitled")
+    for item in try page.nodes("//ul[@id = 'headlines']/li") { print(item.text) }
+    let next = page.links(at: url).first { $0.path.hasSuffix("/2") }
+    return next
+}
+
 /// Tests of both XML serializers through the public module.
 @Suite(.timeLimit(.minutes(5)))
 struct XMLSurfaceTests {
@@ -86,5 +107,15 @@ struct XMLSurfaceTests {
             if case .startElement(let tag) = event { entries += snippetOfXMLName(tag) }
         }
         #expect(entries == 2)
+    }
+
+    @Test func htmlSerializerReadsAPage() async throws {
+        let text = "<title>News</title><ul id=headlines><li>One<li>Two</ul><a href='/1'>1</a><a href='news/2'>2</a>"
+        let server = try MockServer { _ in .bytes(Array(text.utf8)).field("Content-Type", "text/html") }
+        let api = Client(try BaseURL(server.url("/")), session: Session())
+        let url = try #require(URL(string: "https://a.example/"))
+        #expect(try await guideToHTML(api, url)?.absoluteString == "https://a.example/news/2")
+        try await snippetOfHTMLSerializer(api)
+        try snippetOfHTMLDocument(Data(text.utf8))
     }
 }

@@ -36,7 +36,8 @@ class ParserContext {
     /// The maximum size of all names together in bytes, because libxml2 keeps each name until the end.
     private static let maximumNameBytes = 10_000_000
 
-    private static let isReady: Void = xmlInitParser()
+    /// Initialises libxml2 once.
+    static let isReady: Void = xmlInitParser()
 
     /// Creates a parser.
     ///
@@ -195,7 +196,7 @@ struct StartTag {
 
 extension UnsafePointer<xmlChar> {
     /// Returns whether a zero-terminated text has more than `most` bytes.
-    fileprivate func isLonger(than most: Int) -> Bool {
+    func isLonger(than most: Int) -> Bool {
         strnlen(UnsafeRawPointer(self).assumingMemoryBound(to: CChar.self), most + 1) > most
     }
 

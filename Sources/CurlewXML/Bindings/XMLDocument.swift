@@ -26,6 +26,9 @@ public final class XMLDocument: @unchecked Sendable, CustomStringConvertible {
 
     private init(_ raw: xmlDocPtr) { self.raw = raw }
 
+    /// Takes the ownership of a page's tree.
+    init(_ page: HTMLTree) { raw = page.raw }
+
     deinit { xmlFreeDoc(raw) }
 
     /// Parses a complete document.

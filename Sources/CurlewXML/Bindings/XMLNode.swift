@@ -46,7 +46,7 @@ public struct XMLNode: @unchecked Sendable, Hashable, CustomStringConvertible {
     /// The kind of the node.
     public var kind: Kind {
         switch raw.pointee.type {
-        case XML_DOCUMENT_NODE: .document
+        case XML_DOCUMENT_NODE, XML_HTML_DOCUMENT_NODE: .document
         case XML_ELEMENT_NODE: .element
         case XML_ATTRIBUTE_NODE: .attribute
         case XML_CDATA_SECTION_NODE: .cdata
