@@ -184,6 +184,6 @@ extension Request {
 
 extension RefreshingAuthentication: ComparableInterceptor {
     var comparison: AnyHashable {
-        AnyHashable([AnyHashable(ObjectIdentifier(source)), AnyHashable(refusals), AnyHashable(allowsPlainHTTP)])
+        AnyHashable([AnyHashable(ObjectIdentity(source)), AnyHashable(refusals), AnyHashable(allowsPlainHTTP)])
     }
 }

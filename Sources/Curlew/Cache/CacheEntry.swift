@@ -152,8 +152,13 @@ extension HTTPCache {
     }
 }
 
+/// The tag of a request whose response another store keeps, so that the session's cache takes no part in it.
+package enum OwnStore: Request.Tag {
+    package typealias Value = Bool
+}
+
 /// The keys of stored responses.
-enum CacheKey {
+package enum CacheKey {
     /// Returns the origin of a URL; empty for an invalid one.
     static func origin(of url: String) -> String { (try? RequestTarget(url)).map { origin(of: $0) } ?? "" }
 
@@ -171,7 +176,7 @@ enum CacheKey {
     }
 
     /// Returns the URL of a request without user-info.
-    static func url(of target: RequestTarget) -> String {
+    package static func url(of target: RequestTarget) -> String {
         guard let userInfo = target.userInfo else { return target.text }
         let start = "\(target.scheme.rawValue)://"
         return start + target.text.dropFirst(start.count + userInfo.count + 1)
@@ -181,7 +186,7 @@ enum CacheKey {
     static func ofSearch(_ url: String) -> String { withoutQuery(url) + "#" }
 
     /// Returns the hexadecimal SHA-256 of a text.
-    static func digest(_ text: String) -> String {
+    package static func digest(_ text: String) -> String {
         // Without SHA-256, no two texts are equal.
         guard let digest = MessageDigest(.sha256) else { return "\(UInt64.random(in: 0 ... .max))" }
         digest.update(text.utf8)

@@ -40,6 +40,7 @@ struct CacheInterceptor: FoldableInterceptor {
         guard request.options.unixSocket == nil, let target = try? request.target() else {
             return try await next(request)
         }
+        if request.tags[OwnStore.self] != nil { return try await next(request) }
         let lookUp = settings.lookUp(for: request, target, isAtOrigin: context.isAtOrigin(request))
         let exchange = CacheExchange(
             cache: cache, settings: settings, request: request, lookUp: lookUp, context: context, next: next,

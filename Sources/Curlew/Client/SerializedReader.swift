@@ -2,13 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-internal import CurlewSupport
 
 /// A reader that decodes a transfer's body with a serializer after it has accepted the head.
 struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
-    /// The time limit for reading the body of a refused response.
-    private static var refusalTimeout: Duration { .seconds(1) }
-
     private let run: TransferRun
     private let reader: BodyReader
     private let serializer: Serializer
@@ -54,34 +50,8 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
 
     private nonisolated(nonsending) mutating func begin(_ head: ResponseHead) async throws(NetworkError) {
         self.head = head
-        if rule.refusal(of: head, startingWith: nil) != nil {
-            let (body, error) = await startOfBody()
-            if Task.isCancelled, let error { throw error }
-            // An empty body after an error is unknown, not empty.
-            let isUnknown = error != nil && body.isEmpty
-            if let refusal = rule.refusal(of: head, startingWith: isUnknown ? nil : body) { throw refusal }
-        }
+        try await rule.check(head, startingWith: reader, of: run)
         do { decoderState = try serializer.begin(head) } catch { throw failure(error, in: nil) }
-    }
-
-    /// Returns the start of a refused response's body, and the error that ended the read.
-    ///
-    /// The method reads up to `NetworkError.errorBodyLimit` bytes for at most `refusalTimeout`.
-    private nonisolated(nonsending) func startOfBody() async -> (Data, NetworkError?) {
-        let timeout = Task { [run] in
-            try await run.session.clock.wait(for: Self.refusalTimeout)
-            run.cancel()
-        }
-        defer { timeout.cancel() }
-        var body = Data()
-        do throws(NetworkError) {
-            while body.count < NetworkError.errorBodyLimit, let element = try await reader.nextElement() {
-                if case .bytes(let chunk) = element { body.append(contentsOf: chunk) }
-            }
-        } catch {
-            return (body, error)
-        }
-        return (body, nil)
     }
 
     /// Decodes a chunk; a failure is reported after the elements before it.

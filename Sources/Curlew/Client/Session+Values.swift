@@ -89,6 +89,9 @@ extension SessionCore {
     func value<S: ResponseSerializer>(
         of request: Request, _ types: [MediaType], using serializer: S
     ) async throws(NetworkError) -> S.Output {
+        if serializer.readsArrivingBody {
+            return try await ResponseRule(request, types).arrivingOutput(of: serializer, from: transfer(request))
+        }
         var request = request
         let isBodyWanted = S.self != Serializers.Empty.self && S.self != Serializers.Head.self
         if !isBodyWanted { request.options.responseLimit = .bytes(Int64(NetworkError.errorBodyLimit)) }

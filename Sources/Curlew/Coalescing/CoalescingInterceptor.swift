@@ -33,7 +33,7 @@ struct CoalescingInterceptor: FoldableInterceptor {
     func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
         -> IncomingResponse
     {
-        guard mayShare(request), context.canShare, let key = CoalescingKey(request) else {
+        guard mayShare(request), context.canShare, let key = CoalescingKey(request, interceptorsOf: .attempt) else {
             return try await next(request)
         }
         while true {
@@ -65,55 +65,6 @@ struct CoalescingInterceptor: FoldableInterceptor {
         }
         return IncomingResponse(head, body, run.finalRequest, run.finalAttempt)
     }
-}
-
-/// The parts of a request that equal requests have in common.
-private struct CoalescingKey: Hashable, @unchecked Sendable {
-    // Safe because the key does not change, and the values in each AnyHashable are evaluators, interceptors and parts
-    // of them, which are Sendable.
-
-    let method: Method
-    let url: [UInt8]
-    let fields: [[UInt8]]
-    let withheld: [HeaderName]
-    let options: Request.Options
-    let trust: AnyHashable?
-    let interceptors: [AnyHashable]
-
-    /// Nil if an interceptor of the request's attempts cannot be compared.
-    init?(_ request: Request) {
-        method = request.method
-        // Bytes are compared: for Swift, strings of different bytes can be equal.
-        url = Array(request.url.utf8)
-        fields = request.fields.flatMap { [Array($0.name.canonical.utf8), Array($0.value.utf8)] }
-        withheld = request.withheld
-        var options = request.options
-        options.label = nil
-        options.priority = .normal
-        self.options = options
-        trust = request.trust.map { AnyHashable($0) }
-        var identities: [AnyHashable] = []
-        for interceptor in request.interceptors where interceptor.scope == .attempt {
-            guard let identity = interceptor.identity else { return nil }
-            identities.append(identity)
-        }
-        interceptors = identities
-    }
-}
-
-extension Interceptor {
-    /// A value that equal interceptors have in common; nil if interceptors of the type cannot be compared.
-    fileprivate var identity: AnyHashable? {
-        if let interceptor = self as? any ComparableInterceptor { return interceptor.comparison }
-        if let value = self as? any Hashable { return AnyHashable(value) }
-        return type(of: self) is AnyClass ? AnyHashable(ObjectIdentifier(self as AnyObject)) : nil
-    }
-}
-
-/// An interceptor that is not `Hashable` for its users, but can be compared.
-protocol ComparableInterceptor: Interceptor {
-    /// A value that equal interceptors have in common.
-    var comparison: AnyHashable { get }
 }
 
 /// The transfers that requests share.

@@ -13,7 +13,7 @@ extension ResumeToken {
         ///
         /// `Last-Modified` counts only if `Date` is at least a second later (RFC 9110 §8.8.2.2) and the response has no
         /// entity tag (§13.1.5).
-        init?(_ head: ResponseHead) {
+        package init?(_ head: ResponseHead) {
             if let tag = head[.etag]?.trimmingSpace {
                 guard tag.utf8.count >= 2, tag.hasPrefix("\""), tag.hasSuffix("\"") else { return nil }
                 self = .tag(tag)
@@ -26,7 +26,7 @@ extension ResumeToken {
         }
 
         /// The value for the `If-Range` field.
-        var field: String {
+        package var field: String {
             switch self {
             case .tag(let tag): tag
             case .lastModified(let date): date
@@ -34,7 +34,7 @@ extension ResumeToken {
         }
 
         /// Returns whether a response has a validator of the same kind with a different value.
-        func contradicts(_ head: ResponseHead) -> Bool {
+        package func contradicts(_ head: ResponseHead) -> Bool {
             switch self {
             case .tag(let tag): head[.etag].map { $0.trimmingSpace != tag } ?? false
             case .lastModified(let date): head[.lastModified].map { $0 != date } ?? false

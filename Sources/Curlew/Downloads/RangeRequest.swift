@@ -2,15 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A range request for the rest of a resource, which also interprets the response (RFC 9110 §14).
-struct RangeRequest: Sendable, Hashable {
+package struct RangeRequest: Sendable, Hashable {
     /// How many bytes are stored already; 0 requests the whole resource.
-    let offset: Int64
+    package let offset: Int64
     /// The validator of the stored bytes.
-    let validator: ResumeToken.Validator?
+    package let validator: ResumeToken.Validator?
     /// The size of the whole resource in bytes, if known.
-    let total: Int64?
+    package let total: Int64?
 
-    enum Interpretation: Sendable, Hashable {
+    package init(offset: Int64, validator: ResumeToken.Validator?, total: Int64?) {
+        (self.offset, self.validator, self.total) = (offset, validator, total)
+    }
+
+    package enum Interpretation: Sendable, Hashable {
         /// The response has the whole resource, from its first byte.
         case whole
         /// The response has the bytes from the offset through `last`, which may be before the end of the resource.
@@ -24,7 +28,7 @@ struct RangeRequest: Sendable, Hashable {
     }
 
     /// The fields for the request: `Range`, and `If-Range` so that a changed resource is sent whole (RFC 9110 §13.1.5).
-    var fields: [(HeaderName, String)] {
+    package var fields: [(HeaderName, String)] {
         guard offset > 0, let validator else { return [] }
         return [(.range, "bytes=\(offset)-"), (.ifRange, validator.field)]
     }
@@ -32,7 +36,7 @@ struct RangeRequest: Sendable, Hashable {
     /// Interprets a response.
     ///
     /// - Parameter isEncoded: Whether the body has a content coding, so that its bytes do not fit the stored ones.
-    func answer(_ head: ResponseHead, isEncoded: Bool) -> Interpretation {
+    package func answer(_ head: ResponseHead, isEncoded: Bool) -> Interpretation {
         let isChanged = validator?.contradicts(head) == true
         switch head.status {
         case .partialContent where offset > 0:

@@ -20,6 +20,15 @@ public protocol ResponseSerializer<Output>: Sendable {
     /// type by default.
     var accepts: [MediaType] { get }
 
+    /// Whether the serializer reads the body while it arrives; false by default.
+    ///
+    /// If false, the whole body is in memory when ``output(from:)`` is called, and a connection that is lost before its
+    /// end may be retried. If true, `value(for:using:)` and the verbs of a client call ``output(from:)`` as soon as the
+    /// head is acceptable. Then ``output(from:)`` limits the size of the body itself, a loss after the head is not
+    /// retried, and a return before the end of the body ends the transfer. A ``Transfer`` collects the body in either
+    /// case.
+    var readsArrivingBody: Bool { get }
+
     /// Converts an acceptable response to the result.
     ///
     /// Called in the task that awaits the value.
@@ -37,6 +46,9 @@ public protocol ResponseSerializer<Output>: Sendable {
 extension ResponseSerializer {
     /// Any media type.
     public var accepts: [MediaType] { [.any] }
+
+    /// False: the body is collected first.
+    public var readsArrivingBody: Bool { false }
 
     /// Returns the serializer unchanged, because it does not use the client's format.
     public func bound(to format: any ResponseFormat) -> Self { self }

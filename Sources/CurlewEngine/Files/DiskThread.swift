@@ -5,7 +5,8 @@ internal import CurlewShims
 internal import Glibc
 internal import CurlewSupport
 
-/// A pool of threads for disk operations, so that a slow disk never blocks a loop or a thread of the Swift runtime.
+/// A pool of threads for disk operations and other long work, so that they never block a loop or a thread of the Swift
+/// runtime.
 ///
 /// Jobs of one key, mostly a directory, run one after the other. Each key with jobs has its own thread, up to
 /// `maximum` threads. A file system that hangs therefore delays only its own files, unless jobs wait in `maximum` of
@@ -23,6 +24,11 @@ package final class DiskThread: Sendable {
     package static let sharing = DiskThread("curlew-share")
     /// Reads and writes the indexes and bodies of caches on the disk.
     package static let caching = DiskThread("curlew-cache")
+    /// Decodes images, each with a key of its own; no more threads than processors.
+    package static let decoding = DiskThread(
+        "curlew-decode", maximum: max(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 1))
+    /// Reads and writes the files of media caches; each reader and each file has a key of its own.
+    package static let media = DiskThread("curlew-media")
     /// Writes the secrets of TLS connections.
     package static let keys = DiskThread("curlew-keys")
 
@@ -62,11 +68,18 @@ package final class DiskThread: Sendable {
     package func value<Value: Sendable>(
         at path: String = "", of job: @escaping @Sendable () -> Value
     ) async -> Value? {
+        await value(in: path.isEmpty ? "" : DiskFile.directory(of: path), of: job)
+    }
+
+    /// Runs a job after earlier jobs of the same key, and returns its result; nil when no thread can be started.
+    ///
+    /// Cancellation of the waiting task does not cancel the job.
+    package func value<Value: Sendable>(in key: String, of job: @escaping @Sendable () -> Value) async -> Value? {
         // Pass the result through a lock: a continuation that is resumed before its task suspends also orders memory,
         // but the Thread Sanitizer does not always recognize that.
         let result = Lock<Value?>(nil)
         await withUnsafeContinuation { continuation in
-            let isRun = run(at: path) {
+            let isRun = run(in: key) {
                 let value = job()
                 result.withLock { $0 = value }
                 continuation.resume()
@@ -86,7 +99,7 @@ package final class DiskThread: Sendable {
     /// Runs `job` after earlier jobs of the same key.
     ///
     /// - Returns: False when no thread can be started.
-    func run(in key: String, _ job: @escaping @Sendable () -> Void) -> Bool {
+    package func run(in key: String, _ job: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             // A child of fork() has no threads of its parent, and must not run the parent's jobs.
             if state.generation != curlew_fork_generation() { state = State(queue: DiskQueue(maximum: maximum)) }

@@ -135,12 +135,3 @@ package final class FileSink: Sendable {
         waiter?.resume()
     }
 }
-
-extension PartialFile {
-    fileprivate func write(_ chunk: Chunk, at offset: Int64) throws(DiskFailure) {
-        let result = chunk.withUnsafeBytes { bytes -> Result<Void, DiskFailure> in
-            do throws(DiskFailure) { return .success(try write(bytes, at: offset)) } catch { return .failure(error) }
-        }
-        try result.get()
-    }
-}

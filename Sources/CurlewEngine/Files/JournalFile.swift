@@ -139,7 +139,10 @@ package final class DirectoryLock: Sendable {
         _ = owner.withUnsafeBytes { pwrite(number, $0.baseAddress, $0.count, 0) }
     }
 
-    deinit {
+    deinit { release() }
+
+    /// Releases the lock; the object is useless afterwards.
+    package func release() {
         // Unlock explicitly, since a process started in the meantime may have inherited the descriptor. A child of
         // fork() must not release the parent's lock.
         if getpid() == process { flock(descriptor.number, LOCK_UN) }

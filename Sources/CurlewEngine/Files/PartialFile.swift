@@ -13,7 +13,7 @@ package final class PartialFile: Sendable {
     package let path: String
     let descriptor: OwnedDescriptor
 
-    private init(_ path: String, _ descriptor: OwnedDescriptor) {
+    init(_ path: String, _ descriptor: OwnedDescriptor) {
         self.path = path
         self.descriptor = descriptor
     }
@@ -248,7 +248,7 @@ package enum DiskFile {
     }
 
     /// Reads an open file from its current position to its end; more than `most` bytes are a failure with `EFBIG`.
-    static func rest(of number: CInt, _ path: String, upTo most: Int) throws(DiskFailure) -> [UInt8] {
+    package static func rest(of number: CInt, _ path: String, upTo most: Int) throws(DiskFailure) -> [UInt8] {
         var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 64 << 10))
         while true {
             let count = Glibc.read(number, &piece, piece.count)

@@ -100,6 +100,20 @@ package final class PrivateDirectory: Sendable {
         return names
     }
 
+    /// Returns the size of a file in bytes; nil unless it is a regular file of this user only.
+    package func size(of name: String) -> Int64? {
+        var status = stat()
+        guard fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        do throws(DiskFailure) { try FileOwner.check(ofStore: status, path(of: name)) } catch { return nil }
+        return Int64(status.st_size)
+    }
+
+    /// Returns the contents of a file; nil unless it is a regular file of this user only with at most `most` bytes.
+    package func contents(of name: String, upTo most: Int) -> [UInt8]? {
+        guard size(of: name) != nil, let file = try? file(name) else { return nil }
+        return try? DiskFile.rest(of: file.number, path(of: name), upTo: most)
+    }
+
     /// Removes a file of the directory; returns false if there is no such file.
     @discardableResult
     package func remove(_ name: String) -> Bool { unlinkat(descriptor.number, name, 0) == 0 }

@@ -6,7 +6,7 @@ internal import CurlewShims
 /// Starts a detached thread with all signals blocked; `ps` and debuggers show its name, of at most 15 bytes.
 ///
 /// Returns errno if the system refuses, 0 otherwise. The captures of `body` are released when the thread ends.
-func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> CInt {
+package func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> CInt {
     let retained = Unmanaged.passRetained(ThreadBody(name, body))
     let failure = curlew_thread_start(
         { argument in
