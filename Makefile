@@ -5,7 +5,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
 # The servers of the demos are on this machine; a proxy in the environment stays in use for other hosts.
 comma := ,
 export no_proxy := $(if $(no_proxy),$(no_proxy)$(comma))localhost,127.0.0.1,::1
-.PHONY: help run demo-api demo-cache demo-cookies demo-download demo-faults demo-machine demo-observe demo-proxy demo-resilient demo-stream demo-trust test test-newer-libcurl check bench sanitize sabotage fuzz format clean
+.PHONY: help run demo-api demo-cache demo-cookies demo-download demo-faults demo-images demo-machine demo-media demo-observe demo-proxy demo-resilient demo-stream demo-trust test test-newer-libcurl check bench sanitize sabotage fuzz format clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-27s%s\n", $$1, $$2 }'
@@ -40,10 +40,20 @@ demo-faults: ## Curlew's errors for about forty faults of a server
 	@swift build --quiet --product Faults
 	@"$$(swift build --show-bin-path)/Faults"
 
+demo-images: ## images of a page as thumbnails on a contact sheet, gallery.png; PAGE=https://… takes another page
+	@Scripts/setup
+	@swift build --quiet --product Gallery
+	@"$$(swift build --show-bin-path)/Gallery" $${PAGE:+"$$PAGE"} gallery.png
+
 demo-machine: ## network paths, activity and memory pressure, in a network namespace of its own
 	@Scripts/setup
 	@swift build --quiet --product Watch
 	@Examples/Watch/demo.sh "$$(swift build --show-bin-path)/Watch"
+
+demo-media: ## a player that seeks in a film while it is being downloaded
+	@Scripts/setup
+	@swift build --quiet --product Player
+	@"$$(swift build --show-bin-path)/Player"
 
 demo-observe: ## interceptors, redirects, traces, logs and events of a few requests
 	@Scripts/setup

@@ -21,6 +21,8 @@ let package = Package(
         .library(name: "Curlew", targets: ["Curlew"]),
         .library(name: "CurlewAuth", targets: ["CurlewAuth"]),
         .library(name: "CurlewCache", targets: ["CurlewCache"]),
+        .library(name: "CurlewImages", targets: ["CurlewImages"]),
+        .library(name: "CurlewMedia", targets: ["CurlewMedia"]),
         .library(name: "CurlewTerminal", targets: ["CurlewTerminal"]),
         .library(name: "CurlewXML", targets: ["CurlewXML"]),
         .library(name: "CurlewTesting", targets: ["CurlewTesting"]),
@@ -30,6 +32,8 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(
+            name: "CGdkPixbuf", pkgConfig: "gdk-pixbuf-2.0", providers: [.apt(["libgdk-pixbuf-2.0-dev"])]),
         .target(
             name: "CurlewShims",
             dependencies: ["CCurl", "COpenSSL"], cSettings: strictC
@@ -42,6 +46,12 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "CurlewCache", dependencies: ["Curlew", "CurlewEngine", "CurlewShims", "CurlewSupport", "CSQLite"],
+            swiftSettings: strict),
+        .target(
+            name: "CurlewImages", dependencies: ["Curlew", "CurlewEngine", "CurlewSupport", "CGdkPixbuf"],
+            swiftSettings: strict),
+        .target(
+            name: "CurlewMedia", dependencies: ["Curlew", "CurlewEngine", "CurlewShims", "CurlewSupport"],
             swiftSettings: strict),
         .target(
             name: "CurlewTerminal", dependencies: ["Curlew", "CurlewEngine", "CurlewSupport"], swiftSettings: strict),
@@ -83,6 +93,12 @@ let package = Package(
         .executableTarget(
             name: "Watch", dependencies: ["Curlew", "CurlewTerminal", "CurlewTesting"], path: "Examples/Watch",
             exclude: ["demo.sh"], swiftSettings: strict),
+        .executableTarget(
+            name: "Gallery", dependencies: ["Curlew", "CurlewImages", "CurlewTesting", "CurlewXML"],
+            path: "Examples/Gallery", swiftSettings: strict),
+        .executableTarget(
+            name: "Player", dependencies: ["Curlew", "CurlewMedia", "CurlewTesting"], path: "Examples/Player",
+            swiftSettings: strict),
         .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
 
         // The child process of tests that measure the descriptors, threads and memory of a process.
@@ -105,6 +121,11 @@ let package = Package(
             name: "curlew-cache", dependencies: ["Curlew", "CurlewCache", "CurlewTesting", "CKillPoint"],
             path: "Tests/Fixtures/Cache", swiftSettings: strict),
 
+        // The child process of tests in which a process with a media cache is killed, or its memory is measured.
+        .executableTarget(
+            name: "curlew-media", dependencies: ["Curlew", "CurlewMedia", "CurlewTesting", "CKillPoint"],
+            path: "Tests/Fixtures/Media", swiftSettings: strict),
+
         // The child process of tests in which several processes share a cookie file.
         .executableTarget(
             name: "curlew-jar", dependencies: ["Curlew"], path: "Tests/Fixtures/Jar", swiftSettings: strict),
@@ -126,12 +147,23 @@ let package = Package(
             dependencies: ["Curlew", "CurlewCache", "CurlewEngine", "CurlewSupport", "CurlewTesting"],
             swiftSettings: strict),
         .testTarget(
+            name: "CurlewImagesTests",
+            dependencies: ["Curlew", "CurlewEngine", "CurlewImages", "CurlewSupport", "CurlewTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "CurlewMediaTests",
+            dependencies: [
+                "Curlew", "CurlewEngine", "CurlewMedia", "CurlewSupport", "CurlewTesting", "curlew-media",
+            ],
+            swiftSettings: strict),
+        .testTarget(
             name: "CurlewXMLTests", dependencies: ["Curlew", "CurlewXML", "CurlewTesting"], swiftSettings: strict),
         .testTarget(name: "CurlewTestingTests", dependencies: ["CurlewTesting"], swiftSettings: strict),
         .testTarget(
             name: "SurfaceTests",
             dependencies: [
-                "Curlew", "CurlewAuth", "CurlewCache", "CurlewTerminal", "CurlewXML", "CurlewTesting", "SameNames",
+                "Curlew", "CurlewAuth", "CurlewCache", "CurlewImages", "CurlewMedia", "CurlewTerminal", "CurlewXML",
+                "CurlewTesting", "SameNames",
             ],
             swiftSettings: strict),
         .testTarget(name: "ReleaseTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),

@@ -14,6 +14,8 @@ let curlew = Target.Dependency.product(name: "Curlew", package: "curlew")
 
 let curlewCache = Target.Dependency.product(name: "CurlewCache", package: "curlew")
 
+let curlewImages = Target.Dependency.product(name: "CurlewImages", package: "curlew")
+
 let package = Package(
     name: "benchmarks",
     dependencies: [.package(name: "curlew", path: "..")],
@@ -30,6 +32,10 @@ let package = Package(
             name: "stream-bench", dependencies: [curlew], path: "Sources/StreamBench", swiftSettings: strict),
         .executableTarget(
             name: "json-bench", dependencies: ["Measuring", curlew], path: "Sources/JSONBench", swiftSettings: strict),
+        .systemLibrary(name: "CPixbuf", pkgConfig: "gdk-pixbuf-2.0"),
+        .executableTarget(
+            name: "image-bench", dependencies: ["CPixbuf", "Measuring", curlewImages], path: "Sources/ImageBench",
+            swiftSettings: strict),
         .executableTarget(name: "one-get", dependencies: [curlew], path: "Sources/OneGet", swiftSettings: strict),
     ]
 )

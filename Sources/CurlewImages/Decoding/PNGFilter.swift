@@ -1,0 +1,72 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Curlew
+
+/// Removes the texts and profiles of a PNG file, and finds its end.
+///
+/// A few compressed texts take gigabytes in libpng, whose limits are for each chunk. gdk-pixbuf accepts files that end
+/// early.
+struct PNGFilter {
+    private enum Part {
+        case signature
+        /// The length and the type of a chunk, in big-endian order (PNG §5.3).
+        case head
+        /// The rest of a chunk with its checksum.
+        case data(Int, passes: Bool, isLast: Bool)
+        case ended
+    }
+
+    /// The chunks that the pixels do not depend on, and that may be large (PNG §11.3).
+    private static let removed = ["tEXt", "zTXt", "iTXt", "iCCP", "sPLT"].map { Array($0.utf8) }
+
+    private var part = Part.signature
+    private var field: [UInt8] = []
+
+    /// Whether the last chunk has arrived.
+    var isComplete: Bool { if case .ended = part { true } else { false } }
+
+    /// Reads the next bytes.
+    ///
+    /// - Returns: The bytes for the decoder.
+    mutating func filtered(_ bytes: Span<UInt8>) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(bytes.count)
+        var position = 0
+        while position < bytes.count {
+            switch part {
+            case .ended: return output
+            case .signature:
+                guard take(8, of: bytes, &position) else { return output }
+                output += field
+                (part, field) = (.head, [])
+            case .head:
+                guard take(8, of: bytes, &position) else { return output }
+                let type = Array(field[4...])
+                let passes = !Self.removed.contains(type)
+                if passes { output += field }
+                part = .data(field.number(at: 0, bytes: 4) + 4, passes: passes, isLast: type.elementsEqual("IEND".utf8))
+                field = []
+            case .data(let count, let passes, let isLast):
+                let taken = min(count, bytes.count - position)
+                if passes { bytes.extracting(position..<(position + taken)).append(to: &output) }
+                position += taken
+                if taken < count {
+                    part = .data(count - taken, passes: passes, isLast: isLast)
+                } else {
+                    part = isLast ? .ended : .head
+                }
+            }
+        }
+        return output
+    }
+
+    /// Adds bytes to the field; returns whether it is complete.
+    private mutating func take(_ count: Int, of bytes: Span<UInt8>, _ position: inout Int) -> Bool {
+        while field.count < count, position < bytes.count {
+            field.append(bytes[position])
+            position += 1
+        }
+        return field.count == count
+    }
+}
