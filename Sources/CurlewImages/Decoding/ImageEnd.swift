@@ -91,20 +91,23 @@ struct ImageEnd {
     ///
     /// - Parameter head: The first 34 bytes.
     private static func lengthOfBitmap(_ head: [UInt8]) -> Int {
-        func number(_ position: Int, _ count: Int) -> Int {
-            (0..<count).reversed().reduce(0) { $0 << 8 | Int(head[position + $1]) }
-        }
         // The oldest form has 12 bytes of information with sides of 16 bits.
-        let isCore = number(14, 4) == 12
-        let compression = isCore ? 0 : number(30, 4)
+        let isCore = head.number(at: 14, bytes: 4, .little) == 12
+        let compression = isCore ? 0 : head.number(at: 30, bytes: 4, .little)
         // 0 is no compression; 3 and 6 state the bits of the colours.
         guard [0, 3, 6].contains(compression) else { return 0 }
-        let width = isCore ? number(18, 2) : Int(Int32(truncatingIfNeeded: number(18, 4)))
-        let height = isCore ? number(20, 2) : Int(Int32(truncatingIfNeeded: number(22, 4)))
-        let depth = isCore ? number(24, 2) : number(28, 2)
+        let width =
+            isCore
+            ? head.number(at: 18, bytes: 2, .little)
+            : Int(Int32(truncatingIfNeeded: head.number(at: 18, bytes: 4, .little)))
+        let height =
+            isCore
+            ? head.number(at: 20, bytes: 2, .little)
+            : Int(Int32(truncatingIfNeeded: head.number(at: 22, bytes: 4, .little)))
+        let depth = isCore ? head.number(at: 24, bytes: 2, .little) : head.number(at: 28, bytes: 2, .little)
         let row = (abs(width) * depth + 31) / 32 * 4
         let (rows, isHuge) = row.multipliedReportingOverflow(by: abs(height))
-        return number(10, 4) + (isHuge ? .max / 2 : min(rows, .max / 2))
+        return head.number(at: 10, bytes: 4, .little) + (isHuge ? .max / 2 : min(rows, .max / 2))
     }
 
     private mutating func readMarker(_ byte: UInt8, _ position: inout Int) {
