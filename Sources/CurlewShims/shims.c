@@ -28,6 +28,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -360,6 +361,11 @@ int curlew_reserve(int descriptor, int64_t offset, int64_t count) {
     do code = fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, count) == 0 ? 0 : errno;
     while (code == EINTR);
     return code;
+}
+
+ptrdiff_t curlew_read_in_memory(int descriptor, void *memory, size_t count, int64_t offset) {
+    struct iovec part = {.iov_base = memory, .iov_len = count};
+    return preadv2(descriptor, &part, 1, offset, RWF_NOWAIT);
 }
 
 int curlew_rename_new(const char *from, const char *to) {

@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewShims
 internal import Glibc
 
 extension PartialFile {
@@ -19,6 +20,16 @@ extension PartialFile {
         let slab = pool.take()
         try read(at: offset, into: UnsafeMutableRawBufferPointer(start: slab.memory, count: min(count, slab.capacity)))
         return Chunk(slab: slab, offset: 0, count: min(count, slab.capacity))
+    }
+
+    /// Reads bytes that the kernel has in memory, without waiting for the disk; any thread may call it.
+    ///
+    /// - Parameter count: The maximum number of bytes, at most the size of the pool's blocks.
+    /// - Returns: The bytes, at least one; nil if the first of them is not in memory, or the file system cannot tell.
+    package func readInMemory(at offset: Int64, count: Int, from pool: SlabPool) -> Chunk? {
+        let slab = pool.take()
+        let done = curlew_read_in_memory(descriptor.number, slab.memory, min(count, slab.capacity), offset)
+        return done > 0 ? Chunk(slab: slab, offset: 0, count: done) : nil
     }
 
     /// Returns whether the file has data, and no hole, in a range of bytes.

@@ -8,15 +8,6 @@ internal import CurlewShims
 internal import CurlewSupport
 internal import Glibc
 
-/// The events of epoll(7); their names in C are values of an anonymous enumeration, which Swift does not import.
-private enum Epoll {
-    static let readable: UInt32 = 0x001
-    static let writable: UInt32 = 0x004
-    static let failed: UInt32 = 0x008
-    static let closed: UInt32 = 0x010
-    static let peerClosed: UInt32 = 0x2000
-}
-
 /// One thread with an epoll, which resumes the tasks that wait for sockets.
 ///
 /// The thread holds the poller until ``close()``.
@@ -29,9 +20,9 @@ final class SocketPoller: Sendable {
 
         fileprivate var mask: UInt32 {
             switch self {
-            case .reading: Epoll.readable | Epoll.peerClosed
-            case .writing: Epoll.writable
-            case .hangUp: Epoll.peerClosed
+            case .reading: curlew_readable | curlew_peer_closed
+            case .writing: curlew_writable
+            case .hangUp: curlew_peer_closed
             }
         }
     }
@@ -57,7 +48,7 @@ final class SocketPoller: Sendable {
     }
 
     /// The conditions that every waiter notices.
-    private static let failures = Epoll.failed | Epoll.closed
+    private static let failures = curlew_failed | curlew_hung_up
     private static let wakeToken = UInt64.max
 
     private let epoll: CInt
@@ -68,7 +59,7 @@ final class SocketPoller: Sendable {
     init?() {
         epoll = curlew_epoll_create()
         wake = curlew_eventfd_create()
-        guard epoll >= 0, wake >= 0, curlew_epoll_update(epoll, wake, false, Epoll.readable, Self.wakeToken) == 0,
+        guard epoll >= 0, wake >= 0, curlew_epoll_update(epoll, wake, false, curlew_readable, Self.wakeToken) == 0,
             startThread("curlew-player", { [self] in run() }) == 0
         else {
             state.withLock { $0.isClosed = true }

@@ -159,6 +159,9 @@ int curlew_run_in_fork(int (*body)(void *), void *argument);
 void curlew_close_pair_on_exec(int descriptor);
 /// Reserves disk space for `count` bytes from `offset` without changing the size of the file. Returns errno.
 int curlew_reserve(int descriptor, int64_t offset, int64_t count);
+/// Reads up to `count` bytes of a file that are in the page cache, without waiting for the disk. Returns the number of
+/// bytes; 0 or less if the first of them is not there, or the file system does not support this.
+ptrdiff_t curlew_read_in_memory(int descriptor, void *memory, size_t count, int64_t offset);
 /// Renames a file to an unused name. Returns errno: EEXIST when the name is in use.
 int curlew_rename_new(const char *from, const char *to);
 /// Finds the wake-up socket pair of a CURLM by the effect of wake-ups, and marks it as close-on-exec, which libcurl
