@@ -129,6 +129,7 @@ public final class MediaCache: Sendable {
         store.markClosed()
         for source in store.sources { await source.shutDown() }
         await store.waitForSaves()
+        await store.saveTouched()
         await store.unlock()
     }
 }

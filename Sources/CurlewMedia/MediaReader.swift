@@ -66,7 +66,9 @@ final class MediaReader: Sendable {
     deinit { use.source.removeReader(id) }
 
     /// Returns the next bytes; nil at the end of the range or the file.
-    func next() async throws(NetworkError) -> ByteChunk? {
+    ///
+    /// It runs in the caller's isolation, so that bytes in memory cost no thread switch.
+    nonisolated(nonsending) func next() async throws(NetworkError) -> ByteChunk? {
         if Task.isCancelled { throw use.source.cancelled() }
         let wasBusy = state.withLock { state in
             defer { state.isBusy = true }
@@ -101,7 +103,7 @@ final class MediaReader: Sendable {
     }
 
     /// Reads the first chunk of the rest.
-    private func read(_ rest: Rest) async throws(NetworkError) -> ByteChunk? {
+    private nonisolated(nonsending) func read(_ rest: Rest) async throws(NetworkError) -> ByteChunk? {
         let range = rest.range
         let count = min(range.count, Self.chunkSize)
         if state.withLock({ $0.inMemory < Self.stretch }),

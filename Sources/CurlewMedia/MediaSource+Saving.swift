@@ -22,6 +22,7 @@ extension MediaSource {
             let isSaved = await store.save(record, of: key, file) { [self] in
                 state.withLock { $0.plan.generation == generation }
             }
+            // Another save tries again, unless the file was discarded.
             if !isSaved { state.withLock { $0.hasChanged = $0.plan.generation == generation || $0.hasChanged } }
         }
         state.withLock { $0.isSaving = false }
@@ -29,7 +30,16 @@ extension MediaSource {
     }
 
     /// Saves some time after the end of a transfer, so that many short ones cause few writes.
-    func saveLater() { if isWorthSaving { delayedSave.schedule(self) } }
+    func saveLater() {
+        if isWorthSaving { delayedSave.schedule(self) }
+        reportSize()
+    }
+
+    /// Tells the store how many bytes are stored, which may make it remove other files.
+    func reportSize() {
+        let (bytes, facts) = state.withLock { ($0.plan.cached.count, $0.facts) }
+        if bytes > 0 { store.grew(key, to: bytes, facts) }
+    }
 
     /// Whether the stored bytes have changed since the last save, and a later process can use them.
     var isWorthSaving: Bool {
@@ -38,12 +48,12 @@ extension MediaSource {
         }
     }
 
-    /// Returns the record of what is stored now; nil when there is nothing to save.
+    /// Returns the record of what is stored now; nil when nothing has changed since the last save.
     private func snapshot() -> (MediaRecord, PartialFile, UInt64)? {
         let usedAt = store.nextUse()
+        store.touch(key, at: usedAt)
         return state.withLock { state in
-            state.usedAt = usedAt
-            guard let facts = state.facts, let file = state.file else { return nil }
+            guard state.hasChanged, let facts = state.facts, let file = state.file else { return nil }
             state.hasChanged = false
             let record = MediaRecord(
                 key: key, name: state.name, facts: facts, mode: state.plan.mode, intervals: state.plan.cached,
@@ -52,17 +62,17 @@ extension MediaSource {
         }
     }
 
-    /// Closes the file after the last use; a file that a later process cannot use is removed.
+    /// Closes the file after the last use; a file without a record, or that a later process cannot use, is removed.
     func close() {
-        let names = state.withLock { state -> [String]? in
+        let name = state.withLock { state -> String? in
             defer { (state.file, state.facts) = (nil, nil) }
-            guard let facts = state.facts else { return state.name.isEmpty ? nil : [state.name] }
+            guard let facts = state.facts else { return state.name.isEmpty ? nil : state.name }
             let record = MediaRecord(
                 key: key, name: state.name, facts: facts, mode: state.plan.mode, intervals: state.plan.cached,
                 usedAt: 0, confirmedAt: 0)
-            return record.isUsable ? nil : [state.name]
+            return record.isUsable && store.record(key)?.name == state.name ? nil : state.name
         }
-        if let names { store.discard(key, names) }
+        if let name { store.discard(key, [name]) }
     }
 
     /// Asks the server whether the stored file is current, and discards it if not.
@@ -89,7 +99,7 @@ extension MediaSource {
         update { state in
             guard state.plan.generation == generation, isSame || isOther else { return ((), []) }
             if isSame {
-                state.confirmedAt = time
+                (state.confirmedAt, state.hasChanged) = (time, true)
                 return ((), [])
             }
             return ((), state.plan.changed(keeping: nil))
@@ -100,8 +110,7 @@ extension MediaSource {
 extension MediaSource {
     /// Stops all transfers and fails the readers that wait, because the cache is closed.
     func shutDown() async {
-        let error = NetworkError(
-            .sessionClosed, phase: .receiving, "The media cache was closed.", request: request)
+        let error = closed()
         let waiters = update { state in
             defer { (state.readers, state.factsWaiters) = ([:], [:]) }
             return (Array(state.readers.values) + Array(state.factsWaiters.values), state.plan.shutDown())

@@ -40,6 +40,7 @@ extension MediaSource {
                 update { state in
                     guard state.plan.generation == generation else { return ((), []) }
                     state.facts?.length = total
+                    state.hasChanged = true
                     return ((), state.plan.foundLength(id, total))
                 }
             case .changed:
@@ -102,6 +103,7 @@ extension MediaSource {
             let mode: FetchPlan.Mode =
                 facts.validator == nil ? .unverified : canRange && !isAgain ? .ranged : .whole
             (state.facts, state.file, state.name, state.confirmedAt) = (facts, file, name, time)
+            state.hasChanged = true
             let actions = state.plan.openedWhole(id, total: facts.length, mode: mode)
             defer { state.factsWaiters = [:] }
             return ((state.plan.generation, Array(state.factsWaiters.values)), actions)
@@ -145,7 +147,10 @@ extension MediaSource {
         update { state in
             guard state.plan.generation == generation else { return ((), []) }
             let actions = state.plan.ended(id, isWhole: true)
-            if state.facts?.length == nil { state.facts?.length = state.plan.length }
+            if state.facts?.length == nil {
+                state.facts?.length = state.plan.length
+                state.hasChanged = true
+            }
             return ((), actions)
         }
     }
@@ -163,7 +168,7 @@ extension MediaSource {
         if isDue {
             Task {
                 await save()
-                store.grew(key, to: state.withLock { $0.plan.cached.count })
+                reportSize()
             }
         }
         return next

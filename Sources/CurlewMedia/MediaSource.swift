@@ -32,7 +32,6 @@ final class MediaSource: Sendable {
         var isSaving = false
         /// Whether the stored record was looked up.
         var isLoaded = false
-        var usedAt: Int64 = 0
         var confirmedAt: Int64 = 0
     }
 
@@ -164,13 +163,13 @@ final class MediaSource: Sendable {
         if Task.isCancelled { throw cancelled() }
         let error = await withTaskCancellationHandler {
             await withUnsafeContinuation { (waiter: UnsafeContinuation<NetworkError?, Never>) in
-                let isKnown = update { state in
-                    if state.facts != nil { return (true, []) }
-                    if Task.isCancelled { return (true, []) }
+                let known = update { state -> (NetworkError??, [FetchPlan.Action]) in
+                    if state.facts != nil || Task.isCancelled { return (.some(nil), []) }
+                    if state.plan.isShutDown { return (.some(closed()), []) }
                     state.factsWaiters[id] = waiter
-                    return (false, state.plan.wantFacts())
+                    return (nil, state.plan.wantFacts())
                 }
-                if isKnown { waiter.resume(returning: nil) }
+                if let known { waiter.resume(returning: known) }
             }
         } onCancel: {
             let waiter = state.withLock { $0.factsWaiters.removeValue(forKey: id) }
@@ -200,15 +199,17 @@ final class MediaSource: Sendable {
     /// Waits until bytes at the reader's position are stored, and returns their range and their file; nil at the end.
     ///
     /// - Throws: The error of the transfer that was to deliver the bytes, `.contentChanged` or `.cancelled`.
-    func next(
+    nonisolated(nonsending) func next(
         _ id: Int, atMost most: Int64
     ) async throws(NetworkError) -> (range: Range<Int64>, file: PartialFile, generation: UInt64)? {
         while true {
             if Task.isCancelled { throw cancelled() }
             let (step, file, generation) = update { state in
                 state.failures[id] = nil
+                // The last bytes of a reader may end the generation.
+                let generation = state.plan.generation
                 let (step, actions) = state.plan.take(id, atMost: most)
-                return ((step, state.file, state.plan.generation), actions)
+                return ((step, state.file, generation), actions)
             }
             switch step {
             case .bytes(let range):
@@ -226,6 +227,7 @@ final class MediaSource: Sendable {
             await withUnsafeContinuation { (waiter: UnsafeContinuation<NetworkError?, Never>) in
                 let isOver = state.withLock { state -> NetworkError?? in
                     if let failure = state.failures.removeValue(forKey: id) { return .some(failure) }
+                    if state.plan.isShutDown { return .some(closed()) }
                     guard state.plan.readers[id]?.waitsSince != nil else { return .some(nil) }
                     if Task.isCancelled {
                         state.plan.stopWaiting(id)
@@ -256,6 +258,10 @@ final class MediaSource: Sendable {
 
     func cancelled() -> NetworkError {
         NetworkError(.cancelled, phase: .receiving, "The reader was cancelled.", request: request)
+    }
+
+    func closed() -> NetworkError {
+        NetworkError(.sessionClosed, phase: .receiving, "The media cache was closed.", request: request)
     }
 
     private func changed() -> NetworkError {

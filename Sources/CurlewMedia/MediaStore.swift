@@ -22,6 +22,8 @@ final class MediaStore: Sendable {
         var table = MediaTable()
         var records: [MediaKey: MediaRecord] = [:]
         var sources: [MediaKey: MediaSource] = [:]
+        /// The keys whose records on the disk lack the time of the last use.
+        var touched: Set<MediaKey> = []
         /// The number of jobs that change the directory.
         var jobs = 0
         var isClosed = false
@@ -173,6 +175,7 @@ final class MediaStore: Sendable {
             } catch { return false }
             state.withLock { state in
                 state.records[key] = record
+                state.touched.remove(key)
                 state.table.set(Self.item(of: record), for: key)
             }
             return true
@@ -205,9 +208,36 @@ final class MediaStore: Sendable {
         for name in names { directory.remove(name) }
     }
 
+    /// Notes the time of a use, which ``saveTouched()`` writes.
+    func touch(_ key: MediaKey, at time: Int64) {
+        state.withLock { state in
+            guard state.records[key] != nil else { return }
+            state.records[key]?.usedAt = time
+            state.table.touch(key, at: time)
+            state.touched.insert(key)
+        }
+    }
+
+    /// Writes the records that lack only the time of the last use.
+    func saveTouched() async {
+        for key in state.withLock({ $0.touched }) {
+            guard beginJob() else { return }
+            _ = await DiskThread.media.value(at: jobPath(key)) { [self] in
+                let record = state.withLock { state in
+                    state.touched.remove(key) == nil ? nil : state.records[key]
+                }
+                guard let bytes = record?.encoded() else { return }
+                try? directory.replace(key.text + MediaRecord.suffix, with: CollectionOfOne(bytes))
+            }
+            endJob()
+        }
+    }
+
     /// Counts the stored bytes of a file that is in use, and removes others if the cache is too large now.
-    func grew(_ key: MediaKey, to bytes: Int64) {
-        state.withLock { $0.table.grow(key, to: bytes) }
+    func grew(_ key: MediaKey, to bytes: Int64, _ facts: MediaFacts?) {
+        state.withLock {
+            $0.table.grow(key, to: bytes, length: facts?.length, contentType: facts?.contentType)
+        }
         evict()
     }
 

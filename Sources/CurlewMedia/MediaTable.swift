@@ -37,11 +37,10 @@ struct MediaTable: Sendable {
     mutating func touch(_ key: MediaKey, at time: Int64) { items[key]?.usedAt = time }
 
     /// Changes the size of a file that is in use, even if it has no record yet.
-    mutating func grow(_ key: MediaKey, to bytes: Int64) {
+    mutating func grow(_ key: MediaKey, to bytes: Int64, length: Int64? = nil, contentType: String? = nil) {
         guard isInUse(key) else { return }
-        var item = items[key] ?? Item(bytes: 0, usedAt: lastUse)
-        item.bytes = bytes
-        set(item, for: key)
+        let usedAt = items[key]?.usedAt ?? lastUse
+        set(Item(bytes: bytes, usedAt: usedAt, length: length, contentType: contentType), for: key)
     }
 
     mutating func remove(_ key: MediaKey) {

@@ -253,6 +253,8 @@ struct MediaStoreTests {
         let media = try await bench.media(cache, "/0")
         try await bench.check(media)
         for number in 1..<4 { try await add(number, to: cache, bench) }
+        let key = try MediaKey(Request(bench.server.url("/0"))).text
+        #expect(cache.entries.map(\.id) == [key])
         #expect(try await cache.remove(Request(bench.server.url("/0"))) == false)
         await cache.removeAll()
         try await bench.check(media)
@@ -292,6 +294,10 @@ struct MediaStoreTests {
         #expect(await reading.value?.kind == .sessionClosed)
         let error = await #expect(throws: NetworkError.self) { _ = try await bench.media(cache) }
         #expect(error?.kind == .sessionClosed)
+        // Stored bytes can be read, others cannot.
+        try await bench.check(media, 0..<100_000)
+        let late = await #expect(throws: NetworkError.self) { try await bench.check(media, 200_000..<300_000) }
+        #expect(late?.kind == .sessionClosed)
         // The received bytes are stored.
         let next = try await bench.cache()
         #expect(next.entries.map(\.storedBytes) == [100_000])
