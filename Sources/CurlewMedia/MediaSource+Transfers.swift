@@ -209,7 +209,10 @@ extension MediaSource {
                 }
                 return true
             } catch {
-                if !isRetry, error.isFull, store.evict(for: max(count, Int64(bytes.count))) { continue }
+                if !isRetry, error.isFull, store.evict(for: max(count, Int64(bytes.count))) {
+                    await store.waitForJobs()
+                    continue
+                }
                 throw error.networkError(request)
             }
         }

@@ -279,6 +279,15 @@ final class MediaStore: Sendable {
         }
     }
 
+    /// Waits until no job changes the directory, such as the removal of files.
+    func waitForJobs() async {
+        while true {
+            let count = finished.count
+            if state.withLock({ $0.jobs == 0 }) { return }
+            await finished.waitUncancelled(after: count)
+        }
+    }
+
     /// Waits until no source is being saved that is not in use, and no files are being removed.
     func waitForSaves() async {
         while true {
