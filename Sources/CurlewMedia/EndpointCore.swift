@@ -32,9 +32,9 @@ final class EndpointCore: Sendable {
         guard let poller = SocketPoller() else { throw DiskFailure.noThread }
         (self.cache, self.poller, self.options) = (cache, poller, options)
         port = listener.port
-        let (seconds, attoseconds) = options.idleTimeout.components
-        let nanoseconds = max(seconds, 0).multipliedReportingOverflow(by: 1_000_000_000)
-        idleTimeout = nanoseconds.overflow ? .max / 4 : UInt64(nanoseconds.partialValue + attoseconds / 1_000_000_000)
+        // A year is as good as no limit.
+        let (seconds, attoseconds) = min(max(options.idleTimeout, .zero), .seconds(365 * 86_400)).components
+        idleTimeout = UInt64(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
     /// Starts to accept connections.
@@ -53,6 +53,8 @@ final class EndpointCore: Sendable {
             return state.task
         }
         task?.cancel()
+        // The system refuses connections from now on, even while the endpoint is kept.
+        listener.disconnect()
         poller.close()
     }
 

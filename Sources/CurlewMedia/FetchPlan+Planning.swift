@@ -46,7 +46,7 @@ extension FetchPlan {
             if let near = transfer(for: place) { readers[id]?.source = near } else { unserved.append((id, place)) }
         }
         for (id, place) in unserved { actions += serve(id, at: place) }
-        if readers.isEmpty, awaitsFacts, transfers.isEmpty { actions.append(start(from: 0, to: nil)) }
+        if awaitsFacts, transfers.isEmpty { actions.append(start(from: 0, to: nil)) }
         actions += stopUnneeded()
         for id in transfers.keys.sorted() {
             guard let transfer = transfers[id], transfer.isHeld, transfer.position < limit(of: id) else { continue }
@@ -129,7 +129,7 @@ extension FetchPlan {
         let needed = Set(readers.values.compactMap(\.source))
         var actions: [Action] = []
         for id in transfers.keys.sorted() where !needed.contains(id) {
-            if readers.isEmpty, awaitsFacts || keepsOpening { continue }
+            if awaitsFacts || readers.isEmpty && keepsOpening { continue }
             transfers[id] = nil
             actions.append(.stop(id))
         }

@@ -85,7 +85,7 @@ extension MediaSource {
                 let mode: FetchPlan.Mode = question.isPartial ? .whole : state.plan.mode
                 return (true, state.plan.openedWhole(id, total: facts.length, mode: mode))
             }
-            if isWanted { try await receive(response, id, from: 0, to: facts.length, generation) }
+            if isWanted { try await receive(response, id, from: 0, to: facts.length ?? known.length, generation) }
             return
         }
         let isWanted = update { state in
@@ -130,7 +130,8 @@ extension MediaSource {
             if count > 0 {
                 let bytes = count == chunk.count ? chunk.chunk : chunk.chunk.slice(0..<Int(count))
                 if position + count > reserved {
-                    reserved = min(position + max(count, Self.reservation), end ?? position)
+                    // Subtract first: the server states the end, which may be near the largest number.
+                    reserved = position + min(max(count, Self.reservation), (end ?? position) - position)
                 }
                 guard
                     try await write(

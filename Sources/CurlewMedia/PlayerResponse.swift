@@ -53,7 +53,9 @@ struct PlayerResponse: Sendable, Hashable {
         }
         described.append("Accept-Ranges: bytes")
         let isMeant = request["if-range"].map { Self.isStrong($0, facts.validator) } ?? true
-        switch PlayerRange(isMeant ? request["range"] : nil, length: length) {
+        // Ranges are defined for GET only (RFC 9110 §14.2).
+        let range = isMeant && request.method == "GET" ? request["range"] : nil
+        switch PlayerRange(range, length: length) {
         case .whole:
             (status, body) = (200, Body(start: 0, end: length))
             fields = described + ["Content-Length: \(length)"]
