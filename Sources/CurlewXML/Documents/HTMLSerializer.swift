@@ -26,8 +26,10 @@ public struct HTMLSerializer: ResponseSerializer {
     /// `text/html` and `application/xhtml+xml`.
     public var accepts: [MediaType] { ["text/html", "application/xhtml+xml"] }
 
-    /// Parses the body while it arrives, in the encoding of its byte order mark, of the response's charset, or of its
-    /// `<meta>` element.
+    /// Parses the body in parts, in the encoding of its byte order mark, of the response's charset, or of its `<meta>`
+    /// element.
+    ///
+    /// A lost connection may be retried, because the body is collected first.
     ///
     /// - Throws: `NetworkError` of kind `.decodingFailed` whose cause is an ``XMLError``, or the error of the transfer.
     public func output(from response: IncomingResponse) async throws -> HTMLDocument {

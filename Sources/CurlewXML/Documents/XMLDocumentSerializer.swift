@@ -26,7 +26,7 @@ public struct XMLDocumentSerializer: ResponseSerializer {
     /// `application/xml`, `text/xml` and all types with the suffix `+xml` (RFC 7303 §4.2).
     public var accepts: [MediaType] { .xml }
 
-    /// Parses the body while it arrives.
+    /// Parses the body in parts; a lost connection may be retried, because the body is collected first.
     ///
     /// - Throws: `NetworkError` of kind `.decodingFailed` whose cause is an ``XMLError``, or the error of the transfer.
     public func output(from response: IncomingResponse) async throws -> XMLDocument {
