@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -184,3 +185,10 @@ def main(name, lint, good, bad, summary):
     errors = [finding for finding in findings if not finding.is_warning]
     print(f"{name}: {len(errors)} findings" if errors else f"{name}: {summary(ROOT)}, fine")
     return 1 if errors else 0
+
+
+def pixbuf_flags():
+    """Returns the flags for the headers of gdk-pixbuf."""
+    shown = subprocess.run(
+        ["pkg-config", "--cflags-only-I", "gdk-pixbuf-2.0"], check=True, capture_output=True, text=True).stdout
+    return [part for flag in shown.split() for part in ("-Xcc", flag)]
