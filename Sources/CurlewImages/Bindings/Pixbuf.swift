@@ -123,11 +123,11 @@ extension ImageError {
 
     /// Creates an error from one of gdk-pixbuf, which it frees.
     init(taking error: UnsafeMutablePointer<GError>?, _ format: ImageFormat, _ what: String) {
-        defer { g_clear_error_taken(error) }
         guard let error else {
             self = ImageError(.malformed, format: format, "\(what): gdk-pixbuf gives no reason.")
             return
         }
+        defer { g_error_free(error) }
         let reason = error.pointee.message.map { String(cString: $0) } ?? ""
         if curlew_pixbuf_is_out_of_memory(error) != 0 {
             self = .outOfMemory(format)
@@ -144,8 +144,4 @@ extension ImageError {
         let shown = String(line.prefix(160).map { $0.value < 0x20 || $0.value == 0x7F ? "?" : Character($0) })
         return shown.hasSuffix(".") ? shown : shown + "."
     }
-}
-
-private func g_clear_error_taken(_ error: UnsafeMutablePointer<GError>?) {
-    if let error { g_error_free(error) }
 }

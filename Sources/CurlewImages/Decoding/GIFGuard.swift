@@ -55,9 +55,9 @@ struct GIFGuard {
                     part = next == .block ? .block : .subBlock
                 }
             case .screen:
-                guard take(13, of: bytes, &position) else { return position }
+                guard field.complete(to: 13, from: bytes, &position) else { return position }
                 screen = (field.number(at: 6, bytes: 2, .little), field.number(at: 8, bytes: 2, .little))
-                skip(Self.tableSize(field[10]), then: .block)
+                skip(GIFHeaderReader.tableSize(field[10]), then: .block)
             case .block:
                 switch bytes[position] {
                 case 0x21: part = .label
@@ -70,15 +70,15 @@ struct GIFGuard {
                 part = bytes[position] == 0xF9 ? .control : .subBlock
                 position += 1
             case .control:
-                guard take(5, of: bytes, &position) else { return position }
+                guard field.complete(to: 5, from: bytes, &position) else { return position }
                 guard field[0] == 4 else { throw malformed("a graphic control extension has another length.") }
                 // gdk-pixbuf shows a frame without a duration for 100 ms.
                 delay = max(field.number(at: 2, bytes: 2, .little) * 10, 100)
                 skip(0, then: .subBlock)
             case .image:
-                guard take(9, of: bytes, &position) else { return position }
+                guard field.complete(to: 9, from: bytes, &position) else { return position }
                 try checkFrame()
-                skip(Self.tableSize(field[8]) + 1, then: .subBlock)
+                skip(GIFHeaderReader.tableSize(field[8]) + 1, then: .subBlock)
             case .subBlock:
                 let length = Int(bytes[position])
                 position += 1
@@ -108,15 +108,6 @@ struct GIFGuard {
         ImageError(.malformed, format: .gif, "The GIF file is damaged: \(message)")
     }
 
-    /// Adds bytes to the field; returns whether it is complete.
-    private mutating func take(_ count: Int, of bytes: Span<UInt8>, _ position: inout Int) -> Bool {
-        while field.count < count, position < bytes.count {
-            field.append(bytes[position])
-            position += 1
-        }
-        return field.count == count
-    }
-
     private mutating func skip(_ count: Int, then next: Next) {
         field = []
         if count > 0 {
@@ -125,7 +116,4 @@ struct GIFGuard {
             part = next == .block ? .block : .subBlock
         }
     }
-
-    /// The bytes of a table of colours: three for each (§19).
-    private static func tableSize(_ flags: UInt8) -> Int { flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1) }
 }

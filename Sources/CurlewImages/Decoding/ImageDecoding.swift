@@ -148,7 +148,7 @@ final class ImageDecoding {
             if directory.isPNG { (format, bytes) = (.png, Array(bytes[image])) }
         } else {
             let needed = TIFFStrip.memory(bytes)
-            guard needed <= options.limits.memory.bytes - Int64(size.width * size.height) else {
+            guard needed <= options.limits.memory.bytes - Int64(size.width * size.height * 4) else {
                 throw options.memoryError(needed, format)
             }
         }

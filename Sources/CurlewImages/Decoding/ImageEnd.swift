@@ -64,16 +64,16 @@ struct ImageEnd {
                 position += skipped
                 skip(count - skipped, then: next)
             case .bitmapHead:
-                guard take(34, of: bytes, &position) else { return }
+                guard field.complete(to: 34, from: bytes, &position) else { return }
                 skip(Self.lengthOfBitmap(field) - 34, then: .found)
                 field = []
             case .riffHead:
-                guard take(8, of: bytes, &position) else { return }
+                guard field.complete(to: 8, from: bytes, &position) else { return }
                 skip(field[4...].reversed().reduce(0) { $0 << 8 | Int($1) }, then: .found)
                 field = []
             case .marker: readMarker(bytes[position], &position)
             case .segmentLength(let isScan):
-                guard take(2, of: bytes, &position) else { return }
+                guard field.complete(to: 2, from: bytes, &position) else { return }
                 let length = Int(field[0]) << 8 | Int(field[1])
                 field = []
                 skip(max(length - 2, 0), then: isScan ? .scan : .marker)
@@ -127,15 +127,6 @@ struct ImageEnd {
             if byte == 0xDA { scans += 1 }
             part = .segmentLength(isScan: byte == 0xDA)
         }
-    }
-
-    /// Adds bytes to the field; returns whether it is complete.
-    private mutating func take(_ count: Int, of bytes: Span<UInt8>, _ position: inout Int) -> Bool {
-        while field.count < count, position < bytes.count {
-            field.append(bytes[position])
-            position += 1
-        }
-        return field.count == count
     }
 
     private mutating func skip(_ count: Int, then next: Next) {

@@ -37,11 +37,11 @@ struct PNGFilter {
             switch part {
             case .ended: return output
             case .signature:
-                guard take(8, of: bytes, &position) else { return output }
+                guard field.complete(to: 8, from: bytes, &position) else { return output }
                 output += field
                 (part, field) = (.head, [])
             case .head:
-                guard take(8, of: bytes, &position) else { return output }
+                guard field.complete(to: 8, from: bytes, &position) else { return output }
                 let type = Array(field[4...])
                 let passes = !Self.removed.contains(type)
                 if passes { output += field }
@@ -59,14 +59,5 @@ struct PNGFilter {
             }
         }
         return output
-    }
-
-    /// Adds bytes to the field; returns whether it is complete.
-    private mutating func take(_ count: Int, of bytes: Span<UInt8>, _ position: inout Int) -> Bool {
-        while field.count < count, position < bytes.count {
-            field.append(bytes[position])
-            position += 1
-        }
-        return field.count == count
     }
 }

@@ -62,5 +62,5 @@ struct GIFHeaderReader: HeaderReader {
     }
 
     /// The bytes of a table of colours: three for each (§19).
-    private static func tableSize(_ flags: UInt8) -> Int { flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1) }
+    static func tableSize(_ flags: UInt8) -> Int { flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1) }
 }
